@@ -559,6 +559,17 @@ PIPER_MATH double piper_random_normal(piper_random_key key, piper_u64 element) {
   return piper_sqrt(-2.0 * piper_log(u)) * sine;
 }
 
+/* The first value of an element of a parameter. `kind`: a PiperInitKind (runtime/abi.h). */
+PIPER_MATH double piper_first_value(piper_u32 kind, double scale, piper_random_key key, piper_u64 element) {
+  switch (kind) {
+    case 0: return scale * piper_random_normal(key, element);
+    case 1: return scale * (2.0 * piper_random_uniform(key, element) - 1.0);
+    case 3: return 1.0;
+    case 4: return scale;
+    default: return 0.0;
+  }
+}
+
 /* What dropout makes of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). `drawn`: its random number. */
 template <class T> PIPER_MATH T piper_kept(T x, double rate, piper_u32 drawn) {
   const double threshold = rate * 4294967296.0;

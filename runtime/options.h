@@ -27,6 +27,7 @@ struct Options {
   bool huge_pages = true;          // ask for huge pages for the arenas
   bool own_attention = false;      // on CUDA attention is always by kernels of ours
   bool cuda_graphs = true;         // on CUDA steps are captured as graphs, after the first two
+  bool cuda_deterministic = true;  // on CUDA flash attention adds its gradients in one order
   std::uint32_t meet_seconds = 300;  // the processes of a run wait so long for each other before step 1
   bool check_memory = false;       // poison the arenas, guard their ends, count the bytes that are written
 

@@ -68,13 +68,54 @@ std::string torch_refusal(const std::string& file, const std::string& version) {
   return "`" + file + "` is of PyTorch " + (version.empty() ? "no version that its folder tells" : version) + ", and piper needs " + kTorchVersion;
 }
 
+struct DeviceFunctions {
+#define CUDA_FUNCTION(symbol, parameters) int(*symbol) parameters = nullptr;
+#include "backend/cuda/device_functions.def"
+#undef CUDA_FUNCTION
+
+  /// The name of a function that the library lacks, or null.
+  const char* find(void* library) {
+    runtime::LibraryFunctions of(library);
+#define CUDA_FUNCTION(symbol, parameters) of.get(symbol, #symbol);
+#include "backend/cuda/device_functions.def"
+#undef CUDA_FUNCTION
+    return of.missing();
+  }
+};
+
+Gpu describe(const DeviceFunctions& cuda, int gpu, int gpus) {
+  constexpr int kMajor = 75, kMinor = 76;                          // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+  constexpr int kPerformanceRank = 1, kNativeAtomicSupported = 3;  // CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, _NATIVE_ATOMIC_SUPPORTED
+  Gpu made;
+  char name[256] = {}, bus[32] = {};
+  int major = 0, minor = 0;
+  cuda.cuDeviceGetName(name, sizeof name - 1, gpu);
+  cuda.cuDeviceGetPCIBusId(bus, sizeof bus - 1, gpu);
+  cuda.cuDeviceGetAttribute(&major, kMajor, gpu);
+  cuda.cuDeviceGetAttribute(&minor, kMinor, gpu);
+  cuda.cuDeviceTotalMem_v2(&made.bytes, gpu);
+  made.name = name;
+  made.bus = bus;
+  made.capability = "sm_" + std::to_string(major) + std::to_string(minor);
+  for (int other = 0; other < gpus; ++other) {
+    if (other == gpu) continue;
+    Link& link = made.links.emplace_back(Link{.to = other});
+    int reaches = 0, atomics = 0;
+    link.reaches = cuda.cuDeviceCanAccessPeer(&reaches, gpu, other) == 0 && reaches != 0;
+    link.atomics = cuda.cuDeviceGetP2PAttribute(&atomics, kNativeAtomicSupported, gpu, other) == 0 && atomics != 0;
+    cuda.cuDeviceGetP2PAttribute(&link.rank, kPerformanceRank, gpu, other);
+  }
+  return made;
+}
+
 }  // namespace
 
 std::vector<std::string> cuda_folders(const Environment& environment) {
   std::vector<std::string> folders;
   const auto add = [&](const std::string& root) {
     if (root.empty()) return;
-    for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib"}) folders.push_back(root + below);
+    // A toolkit, the folder that has `nvidia` of wheels, or `nvidia/cu13` of them, which NCCL lies beside.
+    for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib", "/../nccl/lib"}) folders.push_back(root + below);
   };
   const std::string chosen = variable(environment, "PIPER_CUDA_PATH");
   add(chosen);
@@ -122,43 +163,21 @@ Devices find_devices() {
     devices.driver.reason = runtime::loader_error();
     return devices;
   }
-  const auto init = function_of<int (*)(unsigned)>(library, "cuInit");
-  const auto version = function_of<int (*)(int*)>(library, "cuDriverGetVersion");
-  const auto count = function_of<int (*)(int*)>(library, "cuDeviceGetCount");
-  const auto name = function_of<int (*)(char*, int, int)>(library, "cuDeviceGetName");
-  const auto attribute = function_of<int (*)(int*, int, int)>(library, "cuDeviceGetAttribute");
-  const auto bytes = function_of<int (*)(std::size_t*, int)>(library, "cuDeviceTotalMem_v2");
-  const auto reaches = function_of<int (*)(int*, int, int)>(library, "cuDeviceCanAccessPeer");
-  if (init == nullptr || version == nullptr || count == nullptr || name == nullptr || attribute == nullptr || bytes == nullptr || reaches == nullptr) {
-    devices.driver.reason = "`libcuda.so.1` lacks functions of the driver";
+  DeviceFunctions cuda;
+  if (const char* const lacking = cuda.find(library)) {
+    devices.driver.reason = std::string("`libcuda.so.1` has no `") + lacking + "`";
     return devices;
   }
-  if (const int failed = init(0); failed != 0) {
+  if (const int failed = cuda.cuInit(0); failed != 0) {
     devices.driver.reason = "`cuInit` failed with " + std::to_string(failed) + (failed == 100 ? ": there is no GPU" : "");
     return devices;
   }
   int number = 0, gpus = 0;
-  version(&number);
+  cuda.cuDriverGetVersion(&number);
   devices.driver.path = "libcuda.so.1";
   devices.driver.version = "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-  count(&gpus);
-  constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
-  for (int gpu = 0; gpu < gpus; ++gpu) {
-    Gpu made;
-    char text[256] = {};
-    int major = 0, minor = 0;
-    name(text, sizeof text - 1, gpu);
-    attribute(&major, kMajor, gpu);
-    attribute(&minor, kMinor, gpu);
-    bytes(&made.bytes, gpu);
-    made.name = text;
-    made.capability = "sm_" + std::to_string(major) + std::to_string(minor);
-    for (int other = 0; other < gpus; ++other) {
-      int can = 0;
-      if (other != gpu && reaches(&can, gpu, other) == 0 && can != 0) made.peers.push_back(other);
-    }
-    devices.gpus.push_back(std::move(made));
-  }
+  cuda.cuDeviceGetCount(&gpus);
+  for (int gpu = 0; gpu < gpus; ++gpu) devices.gpus.push_back(describe(cuda, gpu, gpus));
   return devices;
 }
 

@@ -28,11 +28,19 @@ struct Found {
   std::string reason;   // why it is not there
   std::string install;  // what to do then
 };
+/// From one GPU to another, as the driver tells it. It does not name NVLink, but has atomics of the other's memory there, and on PCIe none.
+struct Link {
+  int to = 0;
+  bool reaches = false;    // the memory of the other: otherwise messages go through the host
+  bool atomics = false;
+  int rank = 0;            // among the links of this GPU: of how fast it is, 0 the fastest
+};
 struct Gpu {
   std::string name;        // `NVIDIA H200`
   std::string capability;  // `sm_90`
+  std::string bus;         // `0000:19:00.0`
   std::size_t bytes = 0;
-  std::vector<int> peers;  // the GPUs whose memory it reaches
+  std::vector<Link> links;  // to each of the others
 };
 struct Devices {
   Found driver;

@@ -1,48 +1,28 @@
 #include "backend/cuda/nvrtc.h"
 
-#include <dlfcn.h>
-
 #include <cctype>
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
-#include <type_traits>
 
 #include "backend/cuda/print_kernel.h"
 #include "embedded/cuda_headers.h"
+#include "runtime/shared_library.h"
 
 namespace piper::backend::cuda {
 
-/// As nvrtc.h declares them.
 struct Nvrtc::Functions {
-  using Program = void*;
-  int (*version)(int* major, int* minor) = nullptr;
-  const char* (*error_string)(int result) = nullptr;
-  int (*create)(Program* program, const char* source, const char* name, int headers, const char* const* texts, const char* const* names) = nullptr;
-  int (*destroy)(Program* program) = nullptr;
-  int (*compile)(Program program, int options, const char* const* words) = nullptr;
-  int (*cubin_size)(Program program, std::size_t* size) = nullptr;
-  int (*cubin)(Program program, char* to) = nullptr;
-  int (*log_size)(Program program, std::size_t* size) = nullptr;
-  int (*log)(Program program, char* to) = nullptr;
+#define NVRTC_FUNCTION(result, symbol, parameters) result(*symbol) parameters = nullptr;
+#include "backend/cuda/nvrtc_functions.def"
+#undef NVRTC_FUNCTION
 
   /// The name of a function that the library lacks, or null.
   const char* find(void* library) {
-    const char* missing = nullptr;
-    const auto get = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      if (function == nullptr) missing = name;
-    };
-    get(version, "nvrtcVersion");
-    get(error_string, "nvrtcGetErrorString");
-    get(create, "nvrtcCreateProgram");
-    get(destroy, "nvrtcDestroyProgram");
-    get(compile, "nvrtcCompileProgram");
-    get(cubin_size, "nvrtcGetCUBINSize");
-    get(cubin, "nvrtcGetCUBIN");
-    get(log_size, "nvrtcGetProgramLogSize");
-    get(log, "nvrtcGetProgramLog");
-    return missing;
+    runtime::LibraryFunctions of(library);
+#define NVRTC_FUNCTION(result, symbol, parameters) of.get(symbol, #symbol);
+#include "backend/cuda/nvrtc_functions.def"
+#undef NVRTC_FUNCTION
+    return of.missing();
   }
 };
 
@@ -53,7 +33,7 @@ std::shared_ptr<const Nvrtc> Nvrtc::open(const Environment& environment, std::st
   open_library(environment, "libnvrtc-builtins.so", {}, made->path_, reason);
   const auto fits = [&](void* library) { return functions->find(library); };
   if (open_library(environment, "libnvrtc.so", fits, made->path_, reason) == nullptr) return nullptr;
-  functions->version(&made->major_, &made->minor_);
+  functions->nvrtcVersion(&made->major_, &made->minor_);
   made->functions_ = std::move(functions);
   return made;
 }
@@ -108,29 +88,29 @@ Compiled Nvrtc::compile(const std::string& source, const std::string& architectu
   std::vector<std::string> names;
   for (const embedded::File& header : embedded::cuda_headers()) names.emplace_back(header.path);
   for (const std::string& name : names) name_pointers.push_back(name.c_str());
-  Functions::Program program = nullptr;
-  if (const int result = call.create(&program, source.c_str(), "kernels.cu", static_cast<int>(names.size()), text_pointers.data(), name_pointers.data()); result != 0) {
-    made.log = call.error_string(result);
+  void* program = nullptr;
+  if (const int result = call.nvrtcCreateProgram(&program, source.c_str(), "kernels.cu", static_cast<int>(names.size()), text_pointers.data(), name_pointers.data()); result != 0) {
+    made.log = call.nvrtcGetErrorString(result);
     return made;
   }
   const std::string target = "--gpu-architecture=" + architecture;
   std::vector<const char*> options = {target.c_str(), "--ptxas-options=-v"};
   for (const char* flag : kFlags) options.push_back(flag);
-  const int result = call.compile(program, static_cast<int>(options.size()), options.data());
+  const int result = call.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
   std::size_t size = 0;
-  if (call.log_size(program, &size) == 0 && size > 1) {
+  if (call.nvrtcGetProgramLogSize(program, &size) == 0 && size > 1) {
     made.log.resize(size);
-    call.log(program, made.log.data());
+    call.nvrtcGetProgramLog(program, made.log.data());
     made.log.resize(size - 1);
   }
   if (result != 0) {
-    made.log += std::string(made.log.empty() ? "" : "\n") + call.error_string(result);
-  } else if (call.cubin_size(program, &size) == 0 && size > 0) {
+    made.log += std::string(made.log.empty() ? "" : "\n") + call.nvrtcGetErrorString(result);
+  } else if (call.nvrtcGetCUBINSize(program, &size) == 0 && size > 0) {
     made.cubin.resize(size);
-    made.ok = call.cubin(program, made.cubin.data()) == 0;
+    made.ok = call.nvrtcGetCUBIN(program, made.cubin.data()) == 0;
     made.kernels = parse_resources(made.log);
   }
-  call.destroy(&program);
+  call.nvrtcDestroyProgram(&program);
   return made;
 }
 

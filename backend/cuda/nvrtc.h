@@ -1,5 +1,5 @@
 #pragma once
-// NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. What is called is declared here.
+// NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. What is called is declared in nvrtc_functions.def.
 //
 //   std::string reason;
 //   if (const auto nvrtc = Nvrtc::open(environment, reason)) {

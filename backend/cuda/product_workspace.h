@@ -13,7 +13,7 @@ namespace piper::backend::cuda {
 /// What NVIDIA recommends for Hopper and later.
 inline constexpr std::uint64_t kMostProductWorkspace = std::uint64_t{32} << 20;
 
-/// With PIPER_WORKSPACE_ALIGNMENT bytes of slack. Sums are never split (runtime/cuda/cublas_lt.h), so what an algorithm stages is of the order of its result: four of it in f32, and no less than a page.
+/// With PIPER_WORKSPACE_ALIGNMENT bytes of slack. Sums are split only where cuBLASLt offers nothing else (runtime/cuda/cublas_lt.h), so what an algorithm stages is of the order of its result: four of it in f32, and no less than a page.
 inline std::uint64_t product_workspace(const PiperGemm& call) {
   constexpr std::int64_t kPage = 4096;
   constexpr std::uint64_t kResults = 4;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/loops.h"
 #include "backend/kernel/machine.h"
 

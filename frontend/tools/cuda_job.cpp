@@ -27,6 +27,7 @@ class ThisMachine final : public CudaMachine {
   explicit ThisMachine(const std::map<std::string, std::string>& environment) : environment_(environment), cache_(jit_options(environment).cache_folder) {}
 
   std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu, Failure& failure) override {
+    runtime::cuda::set_driver_defaults();
     const backend::cuda::Devices devices = backend::cuda::find_devices();
     if (devices.driver.path.empty()) {
       failure = missing("there is no NVIDIA driver: " + devices.driver.reason);

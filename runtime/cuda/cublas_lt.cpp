@@ -1,6 +1,8 @@
 #include "runtime/cuda/cublas_lt.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "runtime/device_abi.h"
 #include "runtime/shared_library.h"
@@ -16,7 +18,7 @@ constexpr int kTransposeA = 3, kTransposeB = 4;                    // CUBLASLT_M
 constexpr std::int32_t kTransposed = 1;                            // CUBLAS_OP_T
 constexpr int kBatchCount = 5, kBatchStride = 6;                   // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, _STRIDED_BATCH_OFFSET
 constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B, C, D
-constexpr std::uint32_t kNoReduction = 0;                          // CUBLASLT_REDUCTION_SCHEME_NONE
+constexpr std::uint32_t kNoReduction = 0, kInSumType = 2;          // CUBLASLT_REDUCTION_SCHEME_NONE, _COMPUTE_TYPE
 constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
 
 /// Of a product: how its operands lie, and what its sums are kept in.
@@ -33,50 +35,19 @@ Numbers numbers_of(std::uint32_t dtype) {
   std::abort();
 }
 
-struct Algorithm {
-  std::uint64_t data[8];
-};
-struct Heuristic {
-  Algorithm algorithm;
-  std::size_t workspace;
-  int state;
-  float waves;
-  int reserved[4];
-};
-
 }  // namespace
 
 struct CublasLt::Functions {
-  int (*create)(void** handle) = nullptr;
-  int (*destroy)(void* handle) = nullptr;
-  int (*create_call)(void** call, int compute, int scale) = nullptr;
-  int (*destroy_call)(void* call) = nullptr;
-  int (*set_call)(void* call, int attribute, const void* value, std::size_t bytes) = nullptr;
-  int (*create_layout)(void** layout, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) = nullptr;
-  int (*destroy_layout)(void* layout) = nullptr;
-  int (*set_layout)(void* layout, int attribute, const void* value, std::size_t bytes) = nullptr;
-  int (*create_preference)(void** preference) = nullptr;
-  int (*destroy_preference)(void* preference) = nullptr;
-  int (*set_preference)(void* preference, int attribute, const void* value, std::size_t bytes) = nullptr;
-  int (*heuristic)(void* handle, void* call, void* a, void* b, void* c, void* d, void* preference, int most, Heuristic* found, int* count) = nullptr;
-  int (*matmul)(void* handle, void* call, const void* alpha, const void* a, void* layout_a, const void* b, void* layout_b, const void* beta, const void* c, void* layout_c, void* d,
-                void* layout_d, const Algorithm* algorithm, void* workspace, std::size_t workspace_bytes, void* stream) = nullptr;
+#define CUBLAS_LT_FUNCTION(symbol, parameters) int(*symbol) parameters = nullptr;
+#include "runtime/cuda/cublas_lt_functions.def"
+#undef CUBLAS_LT_FUNCTION
 
+  /// The name of a function that the library lacks, or null.
   const char* find(void* library) {
     LibraryFunctions of(library);
-    of.get(create, "cublasLtCreate");
-    of.get(destroy, "cublasLtDestroy");
-    of.get(create_call, "cublasLtMatmulDescCreate");
-    of.get(destroy_call, "cublasLtMatmulDescDestroy");
-    of.get(set_call, "cublasLtMatmulDescSetAttribute");
-    of.get(create_layout, "cublasLtMatrixLayoutCreate");
-    of.get(destroy_layout, "cublasLtMatrixLayoutDestroy");
-    of.get(set_layout, "cublasLtMatrixLayoutSetAttribute");
-    of.get(create_preference, "cublasLtMatmulPreferenceCreate");
-    of.get(destroy_preference, "cublasLtMatmulPreferenceDestroy");
-    of.get(set_preference, "cublasLtMatmulPreferenceSetAttribute");
-    of.get(heuristic, "cublasLtMatmulAlgoGetHeuristic");
-    of.get(matmul, "cublasLtMatmul");
+#define CUBLAS_LT_FUNCTION(symbol, parameters) of.get(symbol, #symbol);
+#include "runtime/cuda/cublas_lt_functions.def"
+#undef CUBLAS_LT_FUNCTION
     return of.missing();
   }
 };
@@ -86,15 +57,14 @@ struct CublasLt::Plan {
   explicit Plan(const Functions& functions) : functions(functions) {}
   Plan(const Plan&) = delete;
   ~Plan() {
-    if (call != nullptr) functions.destroy_call(call);
+    if (call != nullptr) functions.cublasLtMatmulDescDestroy(call);
     for (void* layout : {a, b, c}) {
-      if (layout != nullptr) functions.destroy_layout(layout);
+      if (layout != nullptr) functions.cublasLtMatrixLayoutDestroy(layout);
     }
   }
   const Functions& functions;
   void *call = nullptr, *a = nullptr, *b = nullptr, *c = nullptr;
-  Algorithm algorithm{};
-  std::size_t workspace = 0;
+  std::vector<CublasLtHeuristic> algorithms;  // best first
   bool f64 = false, adds = false;
 };
 
@@ -107,7 +77,7 @@ std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& r
     reason = "`" + path + "` has no `" + missing + "`";
     return nullptr;
   }
-  if (const int status = made->functions_->create(&made->handle_); status != 0) {
+  if (const int status = made->functions_->cublasLtCreate(&made->handle_); status != 0) {
     reason = "`cublasLtCreate` failed with " + std::to_string(status);
     made->handle_ = nullptr;
     return nullptr;
@@ -117,7 +87,7 @@ std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& r
 
 CublasLt::~CublasLt() {
   plans_.clear();
-  if (handle_ != nullptr) functions_->destroy(handle_);
+  if (handle_ != nullptr) functions_->cublasLtDestroy(handle_);
 }
 
 int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
@@ -126,47 +96,69 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
   const Numbers types = numbers_of(call.dtype);
   plan.f64 = types.sums == kReal64;
   plan.adds = end == PIPER_GEMM_ADDS;
-  int status = lt.create_call(&plan.call, types.compute, types.sums);
+  int status = lt.cublasLtMatmulDescCreate(&plan.call, types.compute, types.sums);
   const auto then = [&](auto&& next) {
     if (status == 0) status = next();
   };
   const auto layout = [&](void** to, int type, std::int64_t rows, std::int64_t columns) {
-    then([&] { return lt.create_layout(to, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows); });
+    then([&] { return lt.cublasLtMatrixLayoutCreate(to, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows); });
     const auto count = static_cast<std::int32_t>(call.batch);
     const std::int64_t stride = rows * columns;
-    then([&] { return lt.set_layout(*to, kBatchCount, &count, sizeof count); });
-    then([&] { return lt.set_layout(*to, kBatchStride, &stride, sizeof stride); });
+    then([&] { return lt.cublasLtMatrixLayoutSetAttribute(*to, kBatchCount, &count, sizeof count); });
+    then([&] { return lt.cublasLtMatrixLayoutSetAttribute(*to, kBatchStride, &stride, sizeof stride); });
   };
   // b is stored [k][n], or [n][k]: n x k in columns, or its transpose. Likewise a.
   layout(&plan.a, types.operands, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
   layout(&plan.b, types.operands, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
   layout(&plan.c, end == PIPER_GEMM_ROUNDS ? types.operands : types.sums, call.n, call.m);
-  if (call.transpose_b != 0) then([&] { return lt.set_call(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
-  if (call.transpose_a != 0) then([&] { return lt.set_call(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
-  void* preference = nullptr;
-  then([&] { return lt.create_preference(&preference); });
-  then([&] { return lt.set_preference(preference, kMostWorkspace, &workspace, sizeof workspace); });
-  then([&] { return lt.set_preference(preference, kReductions, &kNoReduction, sizeof kNoReduction); });
-  constexpr std::uint32_t alignment = 64;  // of operands in an arena
-  for (int matrix = 0; matrix < 4; ++matrix) then([&] { return lt.set_preference(preference, kAlignmentA + matrix, &alignment, sizeof alignment); });
-  Heuristic found{};
-  int count = 0;
-  then([&] { return lt.heuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, 1, &found, &count); });
-  if (status == 0 && count == 0) status = kNotSupported;
-  if (preference != nullptr) lt.destroy_preference(preference);
-  plan.algorithm = found.algorithm;
-  plan.workspace = found.workspace;
+  if (call.transpose_b != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
+  if (call.transpose_a != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
+  // Sums are split where there is nothing else, in their own type: never those that round in between.
+  for (const std::uint32_t reductions : {kNoReduction, kInSumType}) {
+    if (plan.algorithms.empty()) then([&] { return find_algorithms(plan, reductions, workspace); });
+  }
+  if (status == 0 && plan.algorithms.empty()) status = kNotSupported;
   *made = reinterpret_cast<Product>(&plan);
   return status;
 }
 
+int CublasLt::find_algorithms(Plan& plan, std::uint32_t reductions, std::uint64_t workspace) const {
+  const Functions& lt = *functions_;
+  constexpr int kMost = 8;
+  CublasLtHeuristic found[kMost] = {};
+  int count = 0;
+  void* preference = nullptr;
+  int status = lt.cublasLtMatmulPreferenceCreate(&preference);
+  const auto prefer = [&](int attribute, const auto& value) {
+    if (status == 0) status = lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
+  };
+  prefer(kMostWorkspace, workspace);
+  prefer(kReductions, reductions);
+  constexpr std::uint32_t alignment = 64;  // of operands in an arena
+  for (int matrix = 0; matrix < 4; ++matrix) prefer(kAlignmentA + matrix, alignment);
+  if (status == 0) status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, kMost, found, &count);
+  if (preference != nullptr) lt.cublasLtMatmulPreferenceDestroy(preference);
+  if (status == kNotSupported) return 0;
+  std::copy_if(found, found + count, std::back_inserter(plan.algorithms), [&](const CublasLtHeuristic& each) { return each.state == 0 && each.workspace <= workspace; });
+  return status;
+}
+
 int CublasLt::multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const {
-  const Plan& plan = *reinterpret_cast<const Plan*>(product);
+  Plan& plan = *reinterpret_cast<Plan*>(product);
   const double one64 = 1, beta64 = plan.adds ? 1 : 0;
   const float one32 = 1, beta32 = plan.adds ? 1 : 0;
   const void* const one = plan.f64 ? static_cast<const void*>(&one64) : &one32;
   const void* const beta = plan.f64 ? static_cast<const void*>(&beta64) : &beta32;
-  return functions_->matmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c, plan.c, c, plan.c, &plan.algorithm, workspace, plan.workspace, stream);
+  const auto with = [&](const CublasLtHeuristic& each) {
+    return functions_->cublasLtMatmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c, plan.c, c, plan.c, &each.algorithm, workspace, each.workspace, stream);
+  };
+  int status = with(plan.algorithms.front());
+  // A guess of cuBLASLt may turn out to be wrong where it is first used.
+  while (status == kNotSupported && plan.algorithms.size() > 1) {
+    plan.algorithms.erase(plan.algorithms.begin());
+    status = with(plan.algorithms.front());
+  }
+  return status;
 }
 
 }  // namespace piper::runtime::cuda

@@ -1,9 +1,10 @@
 #pragma once
-// Matrix products of cuBLASLt, opened at run time; what is called is declared here. Matrices are row-major for us and column-major there: c^T = b^T a^T.
+// Matrix products of cuBLASLt, opened at run time; what is called is declared in cublas_lt_functions.def. Matrices are row-major for us and column-major there: c^T = b^T a^T.
 //
 //   std::string reason;
 //   auto products = CublasLt::open("/usr/local/cuda/lib64/libcublasLt.so.13", reason);
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,18 @@
 
 namespace piper::runtime::cuda {
 
+/// As cublasLt.h declares them: cublasLtMatmulAlgo_t, cublasLtMatmulHeuristicResult_t.
+struct CublasLtAlgorithm {
+  std::uint64_t data[8];
+};
+struct CublasLtHeuristic {
+  CublasLtAlgorithm algorithm;
+  std::size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+};
+
 class CublasLt {
  public:
   /// Null, and why. A context is current.
@@ -20,14 +33,17 @@ class CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
-  /// `end`: a PiperGemmEnd. The algorithm that cuBLASLt thinks best of those that need no more workspace, without split sums: those would round in between, and need scratch that grows. A cublasStatus_t.
+  /// `end`: a PiperGemmEnd. The algorithms that cuBLASLt thinks best of those that need no more workspace and split no sums, which needs scratch that grows; where there are none, of those that split sums
+  /// and add the parts in the type of the sums. A cublasStatus_t.
   int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made);
+  /// By the best of them that cuBLASLt takes, which is the same from then on.
   int multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const;
 
  private:
   struct Functions;
   struct Plan;
   CublasLt() = default;
+  int find_algorithms(Plan& plan, std::uint32_t reductions, std::uint64_t workspace) const;
 
   std::unique_ptr<Functions> functions_;
   void* handle_ = nullptr;

@@ -17,6 +17,11 @@ void name_actions(const Gpu& gpu, Failure& failure) {
   failure.rank = at.front().rank->job->rank;
   failure.step = gpu.first_step + at.front().step;
   failure.place = place_of(program(at.front()), at.front().action);
+  if (at.front().last != at.front().action) {
+    Place last = place_of(program(at.front()), at.front().last);
+    const std::string text = "or an action after it up to `" + last.action + "`: a graph does not tell such short ones apart, steps with `PIPER_CUDA_GRAPHS=0` do";
+    failure.notes.push_back({text, std::move(last)});
+  }
   for (std::size_t i = 1; i < std::min(at.size(), kMostNamed); ++i) {
     Place place = place_of(program(at[i]), at[i].action);
     const std::string name = "rank " + std::to_string(at[i].rank->job->rank) + ", `" + place.action + "` was under way beside it, on another queue";
@@ -38,7 +43,7 @@ std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
       const std::uint64_t count = queue.ended();
       if (stream.num_actions == 0) continue;
       const std::uint64_t step = count / stream.num_actions;
-      const std::uint32_t action = stream.action_of[count % stream.num_actions];
+      const std::uint32_t position = static_cast<std::uint32_t>(count % stream.num_actions), action = stream.action_of[position];
       // Of what a call could not enqueue any more only the next action is known.
       if (count == queue.enqueued && step > active.step) continue;
       const ScannedAction& scanned = program.scan->actions[action];
@@ -46,7 +51,8 @@ std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
         if (step < wait.distance) return true;
         return rank->queues[wait.stream].ended() > (step - wait.distance) * active.program->streams[wait.stream].num_actions + wait.position;
       });
-      if (ready) found.push_back({rank.get(), action, step});
+      const std::uint32_t last = gpu.in_graph[step % kStepsUnderWay] ? program.told_with[q][position] : position;
+      if (ready) found.push_back({rank.get(), action, stream.action_of[last], step});
     }
   }
   // A communication is under way while its members are on their way to it: what computes comes first, then what comes first for all ranks.

@@ -1,5 +1,5 @@
 #pragma once
-/* Kernels that the runtime itself starts, in CUDA C++: checks of indices, counts, sums of the loopback transport, attention. Compiled by NVRTC behind
+/* Kernels that the runtime itself starts, in CUDA C++: first values, checks of indices, counts, sums of the loopback transport, attention. Compiled by NVRTC behind
  * backend/cuda/prelude.h, and by a host compiler behind tests/cuda/host_shim.h. Warps are blocks of 32 threads: no kernel depends on gridDim. */
 
 /* What a check found; in memory of the host. */
@@ -8,8 +8,21 @@ struct piper_finding {
   int64_t position, value;
 };
 
-/* One thread: an action more has ended. In memory of the host. */
-extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word) { *(volatile uint32_t*)word = *(volatile uint32_t*)word + 1; }
+/* One thread: so many actions more have ended. In memory of the host. */
+extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word, uint32_t more) { *(volatile uint32_t*)word = *(volatile uint32_t*)word + more; }
+
+/* Blocks of 256, `stride` threads in all: to[i] = the first value of element first + i of a parameter. */
+template <class T> PIPER_DEVICE void piper_put_first_values(piper_random_key key, uint32_t kind, double scale, uint64_t first, uint64_t elements, uint64_t stride, T* to) {
+  for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < elements; i += stride) to[i] = (T)piper_first_value(kind, scale, key, first + i);
+}
+#define PIPER_FIRST_VALUES(suffix, T)                                                                                                                        \
+  extern "C" __global__ void __launch_bounds__(256, 4) piper_initialise_##suffix(piper_random_key key, uint32_t kind, double scale, uint64_t first, uint64_t elements, uint64_t stride, T* to) { \
+    piper_put_first_values(key, kind, scale, first, elements, stride, to);                                                                                   \
+  }
+PIPER_FIRST_VALUES(f32, float)
+PIPER_FIRST_VALUES(f64, double)
+PIPER_FIRST_VALUES(bf16, piper_bf16)
+PIPER_FIRST_VALUES(i64, int64_t)
 
 /* One block of 256: the first of `count` numbers that lies outside of [0, bound) and is not `ignore`, where `masked`. Nothing is written where there is none. */
 extern "C" __global__ void __launch_bounds__(256, 1) piper_check(const int64_t* values, int64_t count, int64_t bound, int64_t ignore, uint32_t masked, piper_finding* to) {

@@ -18,12 +18,18 @@ namespace piper::runtime::cuda {
 using Status = int;
 inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000, kAttentionRefused = 200000, kAttentionOverrun = 200001;
 
+/// Of one launch.
+inline constexpr std::uint64_t kMostBlocks = 0x7FFFFFFF;
+
 using Stream = struct StreamObject*;
 using Event = struct EventObject*;
 using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
 using Product = struct ProductObject*;
 using Graph = struct GraphObject*;
+
+/// Which stream's work goes first where the device has room for one: the last of these, as far as the device tells them apart. Of graphs, too.
+enum class Priority : std::uint8_t { compute, communication, high };
 
 class Driver {
  public:
@@ -38,13 +44,15 @@ class Driver {
 
   // ---- memory
   virtual Status free_bytes(std::uint64_t* bytes) = 0;
+  /// About so much of the free memory libraries take for their kernels, when they are first used.
+  virtual std::uint64_t library_bytes() const = 0;
   /// At a multiple of 256 bytes. Its contents are anything.
   virtual Status allocate(std::uint64_t bytes, unsigned char** to) = 0;
   /// Memory of the host that the device reads and writes under the same address; zeros.
   virtual Status allocate_host(std::uint64_t bytes, unsigned char** to) = 0;
 
   // ---- streams and events
-  virtual Status create_stream(bool high_priority, Stream* made) = 0;
+  virtual Status create_stream(Priority priority, Stream* made) = 0;
   virtual Status create_event(Event* made) = 0;
   /// An event whose records have times.
   virtual Status create_timer(Event* made) = 0;
@@ -62,7 +70,7 @@ class Driver {
   virtual Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) = 0;
   /// Writes a word of `allocate_host`.
   virtual Status write(Stream stream, std::uint32_t* to, std::uint32_t value) = 0;
-  /// `arguments`: a pointer to each; what they point to is read before the call returns.
+  /// `arguments`: a pointer to each; what they point to is read before the call returns. At most kMostBlocks.
   virtual Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
   /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has no less than `plan_product` was told.
   virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
@@ -79,18 +87,20 @@ class Driver {
   /// Whatever it gives: nothing is captured any more. All streams that took part have been waited for by the first one. Addresses are those of the capture, in every launch.
   virtual Status end_capture(Stream stream, Graph* made) = 0;
   virtual Status launch_graph(Stream stream, Graph graph) = 0;
+  /// All graphs are gone, one that is under way when it has ended. What they kept alive, as NCCL's communicators, is let go later, by a thread of CUDA's.
+  virtual void drop_graphs() = 0;
 
   /// The device hangs, and whoever releases something would wait for it: nothing is released any more.
   virtual void abandon() {}
 
   // ---- before the first step
   virtual Status load(const std::string& image, Module* made) = 0;
-  /// The function of that name; not found is a status, too.
+  /// The function of that name, whose code is on the device then, so that no launch has to wait for it; not found is a status, too.
   virtual Status find(Module module, const char* name, Function* found) = 0;
   /// Chooses how such products are computed, for good: an algorithm that needs at most `workspace` bytes. `end`: a PiperGemmEnd.
   virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) = 0;
-  /// For calls whose form is LibTorch's. False with what is missing, and where it was looked for.
-  virtual bool open_attention(std::string& reason) = 0;
+  /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one order. False with what is missing, and where it was looked for.
+  virtual bool open_attention(bool deterministic, std::string& reason) = 0;
 };
 
 }  // namespace piper::runtime::cuda

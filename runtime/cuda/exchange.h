@@ -15,6 +15,8 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
 
+  /// About so much memory of the device it takes beside that of the plan, once it is connected.
+  virtual std::uint64_t library_bytes() const { return 0; }
   /// Before the first step: finds who meets whom in a phase, and makes what that takes.
   virtual std::optional<Failure> connect(Phase phase) = 0;
   /// Whoever has come to a communication has not: a capture was given up.

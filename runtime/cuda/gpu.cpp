@@ -127,18 +127,35 @@ bool Gpu::download(GpuRank& rank, void* to, const unsigned char* from, std::uint
   return true;
 }
 
+bool Gpu::tell(GpuRank& rank, std::uint32_t queue) {
+  GpuQueue& own = rank.queues[queue];
+  const std::uint32_t more = own.captured - own.told;
+  if (more == 0) return true;
+  std::vector<std::uint32_t>& told_with = rank.program().told_with[queue];
+  std::fill(told_with.begin() + own.told, told_with.begin() + own.captured, own.captured - 1);
+  own.told = own.captured;
+  own.calls = 0;
+  // A graph writes the same in every launch: there the device counts.
+  const void* const arguments[] = {&own.progress, &more};
+  return done(driver->launch(own.stream, kernels.advance, 1, 1, arguments), "cuLaunchKernel", &rank);
+}
+
 int Gpu::end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action) {
   GpuProgram& program = rank.program();
   GpuQueue& own = rank.queues[queue];
   if (!times.end_action(rank, queue, action)) return 1;
-  // A graph writes the same in every launch: there the device counts.
-  const void* const word[] = {&own.progress};
-  const bool told = capturing ? done(driver->launch(own.stream, kernels.advance, 1, 1, word), "cuLaunchKernel", &rank, action)
-                              : done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action);
-  if (!told) return 1;
   const std::uint64_t step = rank.active().step;
   const std::size_t at = end_slot(program.scan->actions[action].position, step);
-  if (program.ends[queue][at] == nullptr) return 0;
+  const bool awaited = program.ends[queue][at] != nullptr;
+  if (capturing) {
+    ++own.captured;
+    // What others wait for, and what may wait for others, is told by itself: otherwise an action that has ended would be taken for one that another one waits for.
+    if ((queue != 0 || awaited || own.calls >= kCallsUntold) && !tell(rank, queue)) return 1;
+  } else {
+    in_graph[step % kStepsUnderWay] = false;
+    if (!done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;
+  }
+  if (!awaited) return 0;
   program.recorded[queue][at] = step + 1;
   return done(driver->record(program.ends[queue][at], own.stream), "cuEventRecord", &rank, action) ? 0 : 1;
 }

@@ -2,7 +2,7 @@
 // A GPU with the local ranks of a job on it: what a run allocates, and the functions through which the roles enqueue. Internal to the CUDA device.
 //
 // Each rank has an arena, a stream per queue, and host memory for so many steps as may be under way. A queue's progress is a word in host memory that the device writes after every
-// action: when the device fails it says which action it was at.
+// action: when the device fails it says which action it was at. In a graph, where that takes a kernel, short actions behind one another are told together.
 
 #include <array>
 #include <functional>
@@ -37,9 +37,15 @@ struct GpuQueue {
   std::uint32_t* progress = nullptr;   // the low bits of how many actions have ended since the start of the run, written by the device
   std::uint64_t enqueued = 0;          // actions whose end was enqueued
   bool meeting = false;                // its last action is a communication that not all members have come to
+  // Of a step that is being captured:
+  std::uint32_t captured = 0, told = 0;  // actions whose end was enqueued, and those that the device tells of
+  std::uint32_t calls = 0;               // since it told of some
 
   std::uint64_t ended() const { return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - __atomic_load_n(progress, __ATOMIC_ACQUIRE)); }
 };
+
+/// So many calls a queue of a graph may run without telling how far it is.
+inline constexpr std::uint32_t kCallsUntold = 16;
 
 /// The ends of an action are events of their own in even and odd steps, and in steps that are captured.
 inline constexpr std::size_t kEndSlots = 3;
@@ -59,6 +65,7 @@ struct GpuProgram {
   std::vector<std::vector<Event>> ends;      // per queue: of position p in steps of slot s at kEndSlots * p + s; null where nobody waits
   std::vector<std::vector<std::uint64_t>> recorded;  // beside these: one more than the step of the last record, 0: none
   std::vector<StagedLoad> loads;             // of a step that was captured
+  std::vector<std::vector<std::uint32_t>> told_with;  // of such a step, per queue: of position p the last position that is told with it
 };
 
 struct GpuRank {
@@ -105,7 +112,7 @@ struct Finding {
 /// Kernels of the runtime's own.
 struct OwnKernels {
   Function advance = nullptr, check = nullptr, count = nullptr;
-  std::array<Function, PIPER_BF16 + 1> sums{}, attend{}, attend_dq{}, attend_dkv{};  // by PiperDType
+  std::array<Function, PIPER_BF16 + 1> initialise{}, sums{}, attend{}, attend_dq{}, attend_dkv{};  // by PiperDType
 };
 
 struct Gpu {
@@ -122,6 +129,7 @@ struct Gpu {
   StepTimes times;
   bool capturing = false;          // what is enqueued becomes a graph
   bool behind_steps = false;       // every stream waits for the steps before as a whole
+  bool in_graph[kStepsUnderWay] = {};  // of steps under way: whether they run as graphs
   const StepData* data = nullptr;  // of the phase that runs
   Phase phase = Phase::training;
   std::uint64_t first_step = 0;    // of the run, in training
@@ -141,6 +149,8 @@ struct Gpu {
   /// Every other stream waits for the origin, or the origin for every other. False after a failure.
   bool fork_streams();
   bool join_streams();
+  /// The next step is enqueued action by action, until steps are captured again.
+  void drop_graphs();
 
   /// Waits until the event's work has ended, looking again and again: nothing that hangs on the device holds up the host for ever. False after a failure.
   bool wait_for(Event event);
@@ -150,6 +160,8 @@ struct Gpu {
 
   /// Where the event of an action's end stands in GpuProgram::ends.
   std::size_t end_slot(std::uint32_t position, std::uint64_t step) const { return kEndSlots * std::size_t{position} + (capturing ? kEndSlots - 1 : step % 2); }
+  /// In a step that is being captured: the device tells of all actions of the queue that have been enqueued. False after a failure.
+  bool tell(GpuRank& rank, std::uint32_t queue);
   /// The end of an action: the progress word, and the event where somebody waits for it.
   int end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action);
 
@@ -172,6 +184,7 @@ PiperDevice device_of(GpuRank& rank);
 struct ActionAt {
   const GpuRank* rank = nullptr;
   std::uint32_t action = 0;
+  std::uint32_t last = 0;  // it may be any from `action` to this one of its queue
   std::uint64_t step = 0;  // of the run
 };
 std::vector<ActionAt> actions_under_way(const Gpu& gpu);

@@ -11,10 +11,14 @@ namespace piper::runtime::cuda {
 namespace {
 
 GpuRank& of(PiperDevice* device) { return *static_cast<GpuRank*>(device->device); }
-Stream stream_of(const GpuRank& rank, std::uint32_t queue) { return rank.queues[queue].stream; }
+/// Where the next call of an action goes.
+Stream stream_of_call(GpuRank& rank, std::uint32_t queue) {
+  ++rank.queues[queue].calls;
+  return rank.queues[queue].stream;
+}
 
 bool launch(GpuRank& rank, std::uint32_t queue, std::uint32_t action, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
-  return blocks == 0 || rank.gpu->done(rank.gpu->driver->launch(stream_of(rank, queue), function, blocks, threads, arguments), "cuLaunchKernel", &rank, action);
+  return blocks == 0 || rank.gpu->done(rank.gpu->driver->launch(stream_of_call(rank, queue), function, blocks, threads, arguments), "cuLaunchKernel", &rank, action);
 }
 
 int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, const PiperWait* waits, std::uint32_t num_waits) {
@@ -29,7 +33,9 @@ int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t queue, std:
     GpuProgram& program = rank.program();
     // An event that was not recorded would hold up nothing.
     if (program.recorded[wait.stream][at] != step + 1) return gpu.fail_at(rank, action, kBadJob, "an action waits for one that has not been enqueued");
-    if (!gpu.done(gpu.driver->wait(stream_of(rank, queue), program.ends[wait.stream][at]), "cuStreamWaitEvent", &rank, action)) return 1;
+    // Where it waits is told apart from what comes before.
+    if (gpu.capturing && !gpu.tell(rank, queue)) return 1;
+    if (!gpu.done(gpu.driver->wait(rank.queues[queue].stream, program.ends[wait.stream][at]), "cuStreamWaitEvent", &rank, action)) return 1;
   }
   return gpu.times.begin_action(rank, queue, action) ? 0 : 1;
 }
@@ -49,7 +55,7 @@ int call_kernel(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint3
 
 int call_clear(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, void* at, std::uint64_t bytes) {
   GpuRank& rank = of(device);
-  return rank.gpu->done(rank.gpu->driver->fill(stream_of(rank, queue), at, 0, bytes), "cuMemsetD8Async", &rank, action) ? 0 : 1;
+  return rank.gpu->done(rank.gpu->driver->fill(stream_of_call(rank, queue), at, 0, bytes), "cuMemsetD8Async", &rank, action) ? 0 : 1;
 }
 
 int call_check(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, const PiperCheck* check, const std::int64_t* values) {
@@ -79,7 +85,7 @@ int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_
   std::size_t bytes = workspace_bytes;
   std::align(PIPER_WORKSPACE_ALIGNMENT, 0, workspace, bytes);
   const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(end)));
-  const auto multiply = [&] { return gpu.done(gpu.driver->multiply(stream_of(rank, queue), product, a, b, c, workspace, bytes), "cublasLtMatmul", &rank, action); };
+  const auto multiply = [&] { return gpu.done(gpu.driver->multiply(stream_of_call(rank, queue), product, a, b, c, workspace, bytes), "cublasLtMatmul", &rank, action); };
   return gpu.times.in_call(rank, queue, action, StepTimes::Call::product, multiply) ? 0 : 1;
 }
 
@@ -112,7 +118,7 @@ int call_attend(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint3
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq);
   const auto attend = [&] {
     if (call->form == PIPER_ATTEND_OWN) return launch(rank, queue, action, gpu.kernels.attend.at(call->dtype), queries, kWarp, arguments);
-    return attended(rank, action, gpu.driver->attend(stream_of(rank, queue), *call, q, k, v, out, lse, workspace, workspace_bytes));
+    return attended(rank, action, gpu.driver->attend(stream_of_call(rank, queue), *call, q, k, v, out, lse, workspace, workspace_bytes));
   };
   return rank.gpu->times.in_call(rank, queue, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }
@@ -128,7 +134,7 @@ int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t queue, std::
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq), keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
   const auto attend = [&] {
     if (call->form != PIPER_ATTEND_OWN) {
-      return attended(rank, action, gpu.driver->attend_grad(stream_of(rank, queue), *call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes));
+      return attended(rank, action, gpu.driver->attend_grad(stream_of_call(rank, queue), *call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes));
     }
     return launch(rank, queue, action, kernels.attend_dq.at(call->dtype), queries, kWarp, of_queries) && launch(rank, queue, action, kernels.attend_dkv.at(call->dtype), keys, kWarp, of_keys);
   };
@@ -147,7 +153,7 @@ int call_load(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::
   } else {
     gpu.data->load(input, active->global_step, first, samples, from);
   }
-  return gpu.done(gpu.driver->copy(stream_of(rank, queue), rank.arena + to, from, bytes), "cuMemcpyAsync", &rank, action) ? 0 : 1;
+  return gpu.done(gpu.driver->copy(stream_of_call(rank, queue), rank.arena + to, from, bytes), "cuMemcpyAsync", &rank, action) ? 0 : 1;
 }
 
 int call_report(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, std::uint32_t, const std::uint64_t* from, std::uint32_t num_from, std::uint32_t dtype,
@@ -157,7 +163,7 @@ int call_report(PiperDevice* device, PiperRank* active, std::uint32_t queue, std
   unsigned char* to = rank.step_staging(active->step) + rank.staged_reports + rank.program().scan->reports[rank.next_report++].offset;
   for (std::uint32_t i = 0; i < num_from; ++i, to += 8) {
     const std::uint64_t bytes = counted != 0 && i + 1 == num_from ? 8 : element_bytes(dtype);
-    if (!gpu.done(gpu.driver->copy(stream_of(rank, queue), to, rank.arena + from[i], bytes), "cuMemcpyAsync", &rank, action)) return 1;
+    if (!gpu.done(gpu.driver->copy(stream_of_call(rank, queue), to, rank.arena + from[i], bytes), "cuMemcpyAsync", &rank, action)) return 1;
   }
   return 0;
 }

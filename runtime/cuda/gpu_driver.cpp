@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/cublas_lt.h"
@@ -18,6 +21,8 @@ constexpr unsigned kMapped = 3;         // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOST
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 constexpr unsigned kWithoutTimes = 2;   // CU_EVENT_DISABLE_TIMING
 constexpr int kOfThisThread = 1;        // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr unsigned long long kPriorityOfNodes = 8;  // CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: that of the stream on which each was captured
+constexpr Status kInvalidValue = 1;     // CUDA_ERROR_INVALID_VALUE
 constexpr int kProcessors = 16;          // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
@@ -28,8 +33,9 @@ struct CudaFunctions {
 
   /// The name of a function that the library lacks, or null.
   const char* find(void* library) {
-    LibraryFunctions of(library);
+    LibraryFunctions of(library), late(library);
 #define CUDA_FUNCTION(symbol, parameters) of.get(symbol, #symbol);
+#define CUDA_LATE_FUNCTION(symbol, parameters) late.get(symbol, #symbol);
 #include "runtime/cuda/driver_functions.def"
 #undef CUDA_FUNCTION
     return of.missing();
@@ -51,7 +57,7 @@ class GpuDriver final : public Driver {
       return;
     }
     products_.reset();
-    for (void* graph : graphs_) cuda_.cuGraphExecDestroy(graph);
+    drop_graphs();
     for (void* module : modules_) cuda_.cuModuleUnload(module);
     for (void* event : events_) cuda_.cuEventDestroy_v2(event);
     for (void* stream : streams_) cuda_.cuStreamDestroy_v2(stream);
@@ -100,6 +106,11 @@ class GpuDriver final : public Driver {
     *bytes = free;
     return status;
   }
+  /// Estimates: no GPU has been asked.
+  std::uint64_t library_bytes() const override {
+    constexpr std::uint64_t kMiB = 1 << 20, kProducts = 64 * kMiB, kAttention = 256 * kMiB;
+    return kProducts + (torch_ != nullptr ? kAttention : 0);
+  }
   Status allocate(std::uint64_t bytes, unsigned char** to) override {
     unsigned long long made = 0;
     const Status status = cuda_.cuMemAlloc_v2(&made, bytes);
@@ -118,8 +129,10 @@ class GpuDriver final : public Driver {
     return status;
   }
 
-  Status create_stream(bool high_priority, Stream* made) override {
-    return create(streams_, made, [&](void** to) { return cuda_.cuStreamCreateWithPriority(to, kNonBlocking, high_priority ? greatest_priority_ : least_priority_); });
+  Status create_stream(Priority priority, Stream* made) override {
+    // Smaller numbers go first.
+    const int number = std::max(greatest_priority_, priority == Priority::high ? greatest_priority_ : least_priority_ - static_cast<int>(priority));
+    return create(streams_, made, [&](void** to) { return cuda_.cuStreamCreateWithPriority(to, kNonBlocking, number); });
   }
   Status create_event(Event* made) override {
     return create(events_, made, [&](void** to) { return cuda_.cuEventCreate(to, kWithoutTimes); });
@@ -141,6 +154,7 @@ class GpuDriver final : public Driver {
   Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override { return cuda_.cuMemsetD8Async(address(to), byte, bytes, stream); }
   Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override { return cuda_.cuStreamWriteValue32_v2(stream, address(to), value, 0); }
   Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
+    if (blocks > kMostBlocks) return kInvalidValue;
     return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, stream, const_cast<void**>(arguments), nullptr);
   }
   Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t) override {
@@ -160,12 +174,15 @@ class GpuDriver final : public Driver {
     void* graph = nullptr;
     Status status = cuda_.cuStreamEndCapture(stream, &graph);
     if (status == kSuccess) {
-      status = create(graphs_, made, [&](void** to) { return cuda_.cuGraphInstantiateWithFlags(to, graph, 0); });
+      status = create(graphs_, made, [&](void** to) { return cuda_.cuGraphInstantiateWithFlags(to, graph, kPriorityOfNodes); });
     }
     if (graph != nullptr) cuda_.cuGraphDestroy(graph);
     return status;
   }
   Status launch_graph(Stream stream, Graph graph) override { return cuda_.cuGraphLaunch(graph, stream); }
+  void drop_graphs() override {
+    for (void* graph : std::exchange(graphs_, {})) cuda_.cuGraphExecDestroy(graph);
+  }
 
   void abandon() override { abandoned_ = true; }
 
@@ -176,10 +193,10 @@ class GpuDriver final : public Driver {
     void* function = nullptr;
     const Status status = cuda_.cuModuleGetFunction(&function, module, name);
     *found = static_cast<Function>(function);
-    return status;
+    return status != kSuccess || cuda_.cuFuncLoad == nullptr ? status : cuda_.cuFuncLoad(function);
   }
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return product_status(products_->plan(call, end, workspace, made)); }
-  bool open_attention(std::string& reason) override { return (torch_ = open_torch_attention(torch_choice_, reason)) != nullptr; }
+  bool open_attention(bool deterministic, std::string& reason) override { return (torch_ = open_torch_attention(torch_choice_, deterministic, reason)) != nullptr; }
 
  private:
   static Status product_status(int status) { return status == 0 ? kSuccess : kProductStatus + status; }
@@ -213,6 +230,12 @@ Failure missing(std::string what) {
 std::string spelled(int version) { return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
 }  // namespace
+
+void set_driver_defaults() {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr && dlsym(library, "cuFuncLoad") == nullptr) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
 
 std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

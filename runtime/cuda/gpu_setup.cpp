@@ -60,7 +60,7 @@ class SetUp {
     if (!find("piper_check", own.check) || !find("piper_count", own.count) || !find("piper_advance", own.advance)) return false;
     for (std::uint32_t dtype = 0; dtype_name(dtype) != nullptr; ++dtype) {
       const std::string suffix = std::string("_") + dtype_name(dtype);
-      if (!find("piper_sum" + suffix, own.sums[dtype])) return false;
+      if (!find("piper_initialise" + suffix, own.initialise[dtype]) || !find("piper_sum" + suffix, own.sums[dtype])) return false;
       if (!is_floating(dtype)) continue;
       if (!find("piper_attend" + suffix, own.attend[dtype]) || !find("piper_attend_dq" + suffix, own.attend_dq[dtype]) || !find("piper_attend_dkv" + suffix, own.attend_dkv[dtype])) return false;
     }
@@ -118,10 +118,12 @@ class SetUp {
     std::uint64_t needed = 0, free = 0;
     for (const auto& rank : gpu_.ranks) needed += rank->arena_bytes;
     if (!gpu_.done(driver_.free_bytes(&free), "cuMemGetInfo")) return gpu_.failure;
-    if (needed <= free) return std::nullopt;
+    const std::uint64_t libraries = driver_.library_bytes() + gpu_.exchange->library_bytes();
+    if (needed + libraries <= free) return std::nullopt;
+    const std::string taken = libraries > 0 ? ", of which libraries take about `" + std::to_string(libraries) + "`" : "";
     const std::string ranks = gpu_.ranks.size() == 1 ? "one arena" : std::to_string(gpu_.ranks.size()) + " arenas";
     return Failure{.code = kCudaOutOfMemory,
-                   .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free",
+                   .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free" + taken,
                    .hint = std::string(gpu_.job.world > 1 && gpu_.job.num_ranks > 1 ? "all ranks run on one GPU here; " : "") + "smaller microbatches need less, and `piper show memory` says what each rank has"};
   }
 
@@ -159,13 +161,19 @@ class SetUp {
     for (std::size_t q = 0; q < count; ++q) {
       GpuQueue& queue = rank.queues.emplace_back();
       queue.progress = reinterpret_cast<std::uint32_t*>(words + q * kLine);
-      // Communication goes first on the device: others wait for it.
-      if (!gpu_.done(driver_.create_stream(q != 0, &queue.stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&queue.ready), "cuEventCreate", &rank)) return false;
+      if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &queue.stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&queue.ready), "cuEventCreate", &rank)) return false;
     }
     for (Event& event : rank.step_ends) {
       if (!gpu_.done(driver_.create_event(&event), "cuEventCreate", &rank)) return false;
     }
     return true;
+  }
+
+  /// Communication goes first on the device: others wait for it.
+  static Priority priority_of(const GpuRank& rank, std::size_t queue) {
+    if (queue == 0) return Priority::compute;
+    const bool high = std::any_of(std::begin(rank.ranks), std::end(rank.ranks), [&](const PiperRank& of) { return of.program != nullptr && queue < of.program->num_streams && of.program->streams[queue].high_priority != 0; });
+    return high ? Priority::high : Priority::communication;
   }
 
   bool make_events(GpuRank& rank) {
@@ -174,6 +182,7 @@ class SetUp {
       for (const std::vector<std::uint8_t>& awaited : program.scan->awaited) {
         std::vector<Event>& ends = program.ends.emplace_back(kEndSlots * awaited.size(), nullptr);
         program.recorded.emplace_back(kEndSlots * awaited.size(), 0);
+        program.told_with.emplace_back(awaited.size(), 0);
         for (std::size_t at = 0; at < ends.size(); ++at) {
           if (awaited[at / kEndSlots] != 0 && !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank)) return false;
         }
@@ -203,18 +212,34 @@ class SetUp {
                      .hint = "`PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
     }
     std::string reason;
-    if (driver_.open_attention(reason)) return std::nullopt;
+    if (driver_.open_attention(gpu_.options.cuda_deterministic, reason)) return std::nullopt;
     return Failure{.code = kCudaMissing,
                    .message = "LibTorch for CUDA, whose attention the program uses, is not here: " + reason,
                    .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
   }
 
+  /// Made on the device: the state of a large model is mostly zeros, and takes a host and its bus many seconds.
   bool first_values(GpuRank& rank) {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;
-    std::vector<unsigned char> state(program.state_bytes);
-    initialise_parameters(program, gpu_.job.seed, rank.job->replica, state.data(), rank.host);
-    return gpu_.upload(rank, rank.arena, state.data(), state.size());
+    const Stream stream = rank.queues.front().stream;
+    if (!gpu_.done(driver_.fill(stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async", &rank)) return false;
+    for (const FirstValues& values : first_values_of(program, rank.job->replica)) {
+      if (!put(rank, stream, values)) return false;
+    }
+    // Any queue may read them first.
+    return gpu_.done(driver_.record(gpu_.transferred, stream), "cuEventRecord", &rank) && gpu_.wait_for(gpu_.transferred);
+  }
+
+  bool put(GpuRank& rank, Stream stream, const FirstValues& values) {
+    const std::uint64_t elements = values.elements.end - values.elements.first;
+    if (elements == 0) return true;
+    constexpr std::uint64_t kThreads = 256, kMostBlocks = 4096;
+    const std::uint64_t blocks = std::min((elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
+    const piper_random_key key = first_values_key(*values.param, gpu_.job.seed);
+    unsigned char* const to = (values.on_host ? rank.host : rank.arena) + values.offset + values.elements.at * element_bytes(values.dtype);
+    const void* const arguments[] = {&key, &values.param->init, &values.param->scale, &values.elements.first, &elements, &stride, &to};
+    return gpu_.done(driver_.launch(stream, gpu_.kernels.initialise.at(values.dtype), blocks, kThreads, arguments), "cuLaunchKernel", &rank);
   }
 
   /// All ones are no number: a read of what nobody wrote shows.

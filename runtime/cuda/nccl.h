@@ -2,7 +2,8 @@
 // What the runtime asks of NCCL, and nothing more: so small that tests have one of their own (tests/cuda/test_nccl.h), which moves messages between processes of the host.
 //
 // As NCCL has it: communicators do not block, so a call may give kNcclInProgress, and nothing that follows on its stream is enqueued, nor the communicator used, before `state` says something else. Within
-// a group calls are gathered, and begin together at its end. Members make the same calls on a communicator in the same order. One thread calls; `state` and `abort` may come from another.
+// a group calls are gathered, and begin together at its end, which comes after a call that failed, too. Members make the same calls on a communicator in the same order. One thread calls; `state` and
+// `abort` may come from others.
 //
 //   std::unique_ptr<Nccl> nccl = open_nccl("/usr/lib/libnccl.so.2", failure);
 
@@ -61,10 +62,10 @@ class Nccl {
   /// `most_blocks`: that a communication of it may occupy on the device; 0: as NCCL likes.
   virtual NcclResult open(NcclCommunicator* made, std::uint32_t members, const NcclId& id, std::uint32_t self, std::uint32_t most_blocks) = 0;
   virtual NcclResult state(NcclCommunicator communicator, NcclResult* state) = 0;
-  /// Frees it when all its communications have ended, on all members.
+  /// Frees it when all its communications have ended, on all members, and no graph has calls of it any more: until then it is in progress.
   virtual NcclResult finalize(NcclCommunicator communicator) = 0;
   virtual NcclResult destroy(NcclCommunicator communicator) = 0;
-  /// Ends what is under way, and frees it.
+  /// Ends what is under way at once, and frees it: returns when no graph has calls of it any more.
   virtual NcclResult abort(NcclCommunicator communicator) = 0;
 
   virtual NcclResult group_start() = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "runtime/alignment.h"
 #include "runtime/device/idle_time.h"
@@ -30,13 +31,17 @@ NcclExchange::NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> 
 
 NcclExchange::~NcclExchange() {
   ends_.store(true);
+  gpu_.drop_graphs();
   watch_.join();
-  if (aborted_) return;
-  if (gpu_.failure || group_.failed()) {
-    abort_all();
-    return;
-  }
-  for (const Communicator& each : communicators_) {
+  if (gpu_.failure || group_.failed() || (!aborted_ && !finalize_all())) abort_all();
+  const Clock::time_point until = Clock::now() + kEndWithin;
+  const auto ended = [&](const std::future<void>& abort) { return abort.wait_until(until) == std::future_status::ready; };
+  // What NCCL still waits for on the device nobody can release.
+  if (!std::all_of(aborts_.begin(), aborts_.end(), ended)) gpu_.driver->abandon();
+}
+
+bool NcclExchange::finalize_all() {
+  for (Communicator& each : communicators_) {
     const Clock::time_point until = Clock::now() + kEndWithin;
     NcclResult state = nccl_->finalize(each.handle);
     while (state == kNcclSuccess || state == kNcclInProgress) {
@@ -45,8 +50,10 @@ NcclExchange::~NcclExchange() {
       if (state != kNcclInProgress || Clock::now() >= until) break;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
-    state == kNcclSuccess ? nccl_->destroy(each.handle) : nccl_->abort(each.handle);
+    if (state != kNcclSuccess) return false;
+    nccl_->destroy(std::exchange(each.handle, nullptr));
   }
+  return true;
 }
 
 // ---- before the first step
@@ -61,10 +68,10 @@ std::optional<Failure> NcclExchange::connect(Phase phase) {
   return exchange_elements(phase);
 }
 
-std::optional<Failure> NcclExchange::open_communicators(Phase phase) {
+std::map<std::uint32_t, const PiperCommunicator*> NcclExchange::used(Phase phase) const {
   const PiperRank& active = gpu_.ranks[0]->ranks[static_cast<std::size_t>(phase)];
   const PiperProgram& program = *active.program;
-  std::map<std::uint32_t, const PiperCommunicator*> used;  // in the order of all ranks
+  std::map<std::uint32_t, const PiperCommunicator*> used;
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
     for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) {
       const PiperCommAction& action = program.streams[s].comm[i];
@@ -72,7 +79,19 @@ std::optional<Failure> NcclExchange::open_communicators(Phase phase) {
       if (!stays_on_machine(action.op)) used[communicator.id] = &communicator;
     }
   }
-  for (const auto& [id, members] : used) {
+  return used;
+}
+
+/// Buffers by NCCL's defaults: about 10 MiB for each block of a communication and direction.
+std::uint64_t NcclExchange::library_bytes() const {
+  constexpr std::uint64_t kMiB = 1 << 20, kOfPair = 10 * kBlocksOfPair * kMiB, kOfGroup = 256 * kMiB;
+  std::uint64_t bytes = 0;
+  for (const auto& [id, members] : used(Phase::training)) bytes += members->kind == 0 ? kOfPair : kOfGroup;
+  return bytes;
+}
+
+std::optional<Failure> NcclExchange::open_communicators(Phase phase) {
+  for (const auto& [id, members] : used(phase)) {
     // Training and evaluation take turns, so they share communicators: the first of evaluation among the same members is the first of training.
     const auto same = std::find_if(communicators_.begin(), communicators_.end(), [&, wanted = members](const Communicator& each) {
       const PiperCommunicator& other = *each.members;
@@ -287,16 +306,21 @@ bool NcclExchange::call(const Communication& communication, Stream stream, GpuRa
     const std::lock_guard lock(mutex_);
     if (aborted_ || lost_.load()) return others_failed(rank, action);
     if (group) result = nccl_->group_start();
+    const bool begun = group && good();
     for (const NcclCall& each : communication.calls) {
       if (!good()) break;
       name = name_of(each.kind);
       result = nccl_->enqueue(communicator, stream, each);
       progresses |= result == kNcclInProgress;
     }
-    if (group && good()) {
-      name = "ncclGroupEnd";
-      result = nccl_->group_end();
-      progresses |= result == kNcclInProgress;
+    if (begun) {
+      // Also after a call that failed: what is called next would be gathered, too.
+      const NcclResult ended = nccl_->group_end();
+      if (good()) {
+        name = "ncclGroupEnd";
+        result = ended;
+      }
+      progresses |= ended == kNcclInProgress;
     }
   }
   if (!good()) return fail(result, name, communicator, rank, action);
@@ -384,10 +408,18 @@ void NcclExchange::watch() {
 }
 
 void NcclExchange::abort_all() {
-  // Whoever is within a call may wait there for the device, which waits for the communications that end here.
-  std::unique_lock lock(mutex_, std::chrono::seconds(2));
-  aborted_ = true;
-  for (const Communicator& each : communicators_) nccl_->abort(each.handle);
+  {
+    // Whoever is within a call may wait there for the device, which waits for the communications that end here.
+    std::unique_lock lock(mutex_, std::chrono::seconds(2));
+    if (std::exchange(aborted_, true)) return;
+  }
+  // At once: each waits for the graphs that have calls of it, and those for the calls of the others.
+  for (const Communicator& each : communicators_) {
+    if (each.handle == nullptr) continue;
+    std::packaged_task<void()> abort([nccl = nccl_, handle = each.handle] { nccl->abort(handle); });
+    aborts_.push_back(abort.get_future());
+    std::thread(std::move(abort)).detach();
+  }
 }
 
 }  // namespace piper::runtime::cuda

@@ -3,9 +3,10 @@
 //
 // Guarantees: what this rank does in a step is worked out before the first one, from the tables of all ranks. Every communicator has moved an element by each kind of call before step 1, in the order
 // of all ranks, so nothing is being set up when steps are captured. A thread looks after the communicators and the other processes: after a failure of either all communications end, and nothing waits
-// for them any more.
+// for them any more. The end of an exchange drops all graphs, which NCCL waits for, and comes within a time of its own, whatever NCCL does.
 
 #include <atomic>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,7 @@ class NcclExchange final : public Exchange {
   NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& whole);
   ~NcclExchange() override;
 
+  std::uint64_t library_bytes() const override;
   std::optional<Failure> connect(Phase phase) override;
   int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) override;
   std::optional<Failure> lost() override;
@@ -53,6 +55,8 @@ class NcclExchange final : public Exchange {
 
   std::optional<Failure> plan(Phase phase, const Meetings& meetings);
   void plan_part(Communication& made, const std::vector<MeetingMember>& meeting, std::size_t self, std::uint32_t part);
+  /// By number, in the order of all ranks: those of communications with others.
+  std::map<std::uint32_t, const PiperCommunicator*> used(Phase phase) const;
   std::optional<Failure> open_communicators(Phase phase);
   std::optional<Failure> open_communicator(const PiperCommunicator& members);
   std::optional<Failure> place_scratch(Phase phase);
@@ -65,11 +69,14 @@ class NcclExchange final : public Exchange {
   /// Keeps why everything has ended. Always false.
   bool others_failed(const GpuRank* rank, std::uint32_t action);
   void watch();
+  /// False where one has not ended in time; those before it are gone.
+  bool finalize_all();
+  /// Begins to abort all communicators, once.
   void abort_all();
 
   Gpu& gpu_;
   ProcessGroup& group_;
-  const std::unique_ptr<Nccl> nccl_;
+  const std::shared_ptr<Nccl> nccl_;              // whoever aborts a communicator may outlive the exchange
   const PiperJob& whole_;
   std::size_t self_ = 0;                          // the place of this process's rank in the whole job
   std::map<std::uint32_t, std::size_t> known_;    // id -> communicator
@@ -81,6 +88,7 @@ class NcclExchange final : public Exchange {
   std::timed_mutex mutex_;
   std::vector<Communicator> communicators_;
   bool aborted_ = false;
+  std::vector<std::future<void>> aborts_;         // by the thread, and after its end
   std::atomic<bool> lost_{false}, ends_{false};
   std::atomic<bool> noticed_{false};              // that it is lost, by who runs the steps
   Failure failure_;                               // before lost_ is true

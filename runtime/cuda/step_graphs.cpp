@@ -7,17 +7,27 @@ namespace piper::runtime::cuda {
 
 namespace {
 
+bool tell_all(Gpu& gpu) {
+  for (const auto& rank : gpu.ranks) {
+    for (std::uint32_t q = 0; q < rank->queues.size(); ++q) {
+      if (!gpu.tell(*rank, q)) return false;
+    }
+  }
+  return true;
+}
+
 bool capture(Gpu& gpu, std::uint64_t parity, Graph& made, const std::function<bool(std::uint64_t step)>& enqueue) {
   const Stream origin = gpu.origin().stream;
   if (!gpu.done(gpu.driver->begin_capture(origin), "cuStreamBeginCapture")) return false;
   for (const auto& rank : gpu.ranks) {
     rank->program().loads.clear();
+    for (GpuQueue& queue : rank->queues) queue.captured = queue.told = queue.calls = 0;
     for (std::vector<std::uint64_t>& recorded : rank->program().recorded) {
       for (std::size_t at = kEndSlots - 1; at < recorded.size(); at += kEndSlots) recorded[at] = 0;
     }
   }
   gpu.capturing = gpu.behind_steps = true;
-  const bool whole = gpu.fork_streams() && enqueue(parity) && gpu.join_streams();
+  const bool whole = gpu.fork_streams() && enqueue(parity) && tell_all(gpu) && gpu.join_streams();
   gpu.capturing = gpu.behind_steps = false;
   Graph graph = nullptr;
   const Status ended = gpu.driver->end_capture(origin, &graph);
@@ -50,6 +60,11 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
   gpu.join_streams();
 }
 
+void Gpu::drop_graphs() {
+  driver->drop_graphs();
+  for (StepGraphs& each : graphs) each = {};
+}
+
 bool launch_step(Gpu& gpu, std::uint64_t step) {
   for (const auto& rank : gpu.ranks) {
     for (const StagedLoad& load : rank->program().loads) {
@@ -57,6 +72,7 @@ bool launch_step(Gpu& gpu, std::uint64_t step) {
     }
   }
   const Stream origin = gpu.origin().stream;
+  gpu.in_graph[step % kStepsUnderWay] = true;
   if (!gpu.done(gpu.driver->launch_graph(origin, gpu.graphs[static_cast<std::size_t>(gpu.phase)].of[step % kStepsUnderWay]), "cuGraphLaunch")) return false;
   for (const auto& rank : gpu.ranks) {
     const PiperProgram& program = *rank->active().program;

@@ -77,10 +77,19 @@ const char* missing_kernel() {
 #define PIPER_TEXT(x) PIPER_TEXT_OF(x)
 constexpr std::string_view kVersion = PIPER_TEXT(TORCH_VERSION_MAJOR) "." PIPER_TEXT(TORCH_VERSION_MINOR) "." PIPER_TEXT(TORCH_VERSION_PATCH);
 
-const char* open(const char* library, const char* version, int chosen) {
+/// Flash's gradient adds in one order then. What is not yet written needs no filling for that.
+void set_deterministic(bool deterministic) {
+  at::globalContext().setDeterministicAlgorithms(deterministic, false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
+
+const char* open(const char* library, const char* version, int chosen, int deterministic) {
   static bool opened = false;
   gpu = chosen;
-  if (opened) return nullptr;
+  if (opened) {
+    set_deterministic(deterministic != 0);
+    return nullptr;
+  }
   const std::string file = "`" + std::string(library) + "`", said = version;
   // Sizes of workspaces, and what is declared here, are those of one version.
   if (said.substr(0, said.find('+')) != kVersion) {
@@ -99,9 +108,7 @@ const char* open(const char* library, const char* version, int chosen) {
   try {
     static const Allocator allocator = create(take, keep);
     change(allocator);
-    // Flash's gradient adds in one order then. What is not yet written needs no filling for that.
-    at::globalContext().setDeterministicAlgorithms(true, false);
-    at::globalContext().setDeterministicFillUninitializedMemory(false);
+    set_deterministic(deterministic != 0);
   } catch (const std::exception& error) {
     const std::string text = error.what();
     return refuse(file + " takes no memory of piper's: " + text.substr(0, text.find('\n')));
@@ -193,8 +200,9 @@ int attend_grad(void* stream, const PiperAttend* call, const void* q, const void
                                                                   call->scale, std::nullopt, std::nullopt);
       return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);
     }
+    constexpr std::int64_t kWhole = 1;  // keys are not split: gradients of queries are added in one order
     const auto made = at::_ops::_efficient_attention_backward::call(change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, call->seq, call->keys, sums, 0.0, none,
-                                                                    none, mask_of(*call), false, call->scale, std::nullopt, std::nullopt, false);
+                                                                    none, mask_of(*call), false, call->scale, kWhole, std::nullopt, false);
     return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);
   });
 }

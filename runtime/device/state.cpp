@@ -33,25 +33,16 @@ void in_pieces(std::uint64_t first, std::uint64_t end, const Work& work) {
   take();
 }
 
-template <typename T>
-void fill(const PiperParam& param, std::uint64_t seed, const Elements& here, std::uint64_t begin, std::uint64_t end, T* values) {
-  const piper_random_key key = piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
-  for (std::uint64_t i = begin; i < end; ++i) {
-    double value = 0;
-    switch (param.init) {
-      case PIPER_NORMAL: value = param.scale * piper_random_normal(key, i); break;
-      case PIPER_UNIFORM: value = param.scale * (2.0 * piper_random_uniform(key, i) - 1.0); break;
-      case PIPER_ONES: value = 1; break;
-      case PIPER_CONSTANT: value = param.scale; break;
-      default: break;
-    }
-    values[here.at + (i - here.first)] = static_cast<T>(value);
-  }
-}
+static_assert(PIPER_NORMAL == 0 && PIPER_UNIFORM == 1 && PIPER_ZEROS == 2 && PIPER_ONES == 3 && PIPER_CONSTANT == 4, "piper_first_value has these numbers");
 
 template <typename T>
-void fill(const PiperParam& param, std::uint64_t seed, const Elements& here, T* values) {
-  in_pieces(here.first, here.end, [&](std::uint64_t begin, std::uint64_t end) { fill(param, seed, here, begin, end, values); });
+void fill(const FirstValues& values, std::uint64_t seed, T* to) {
+  const PiperParam& param = *values.param;
+  const piper_random_key key = first_values_key(param, seed);
+  const Elements& here = values.elements;
+  in_pieces(here.first, here.end, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) to[here.at + (i - here.first)] = static_cast<T>(piper_first_value(param.init, param.scale, key, i));
+  });
 }
 
 }  // namespace
@@ -73,17 +64,26 @@ std::uint64_t master_offset(const PiperParam& param) {
   return last;
 }
 
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena, unsigned char* host) {
-  std::memset(arena, 0, program.state_bytes);
+std::vector<FirstValues> first_values_of(const PiperProgram& program, const std::uint32_t* replica) {
+  std::vector<FirstValues> list;
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    const Elements here = elements_here(param, PIPER_VALUES_IN_BLOCKS, replica);
-    with_element(param.dtype, [&](auto zero) { fill(param, seed, here, reinterpret_cast<decltype(zero)*>(arena + param.offset)); });
+    list.push_back({&param, param.dtype, false, param.offset, elements_here(param, PIPER_VALUES_IN_BLOCKS, replica)});
     const std::uint64_t master = master_offset(param);
-    if (master == PIPER_NO_OFFSET) continue;
-    unsigned char* const memory = param.slots_on_host ? host : arena;
-    const Elements kept = elements_here(param, PIPER_STATE_IN_BLOCKS, replica);
-    with_element(param.sum_dtype, [&](auto zero) { fill(param, seed, kept, reinterpret_cast<decltype(zero)*>(memory + master)); });
+    if (master != PIPER_NO_OFFSET) list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master, elements_here(param, PIPER_STATE_IN_BLOCKS, replica)});
+  }
+  return list;
+}
+
+piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed) {
+  return piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
+}
+
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena, unsigned char* host) {
+  std::memset(arena, 0, program.state_bytes);
+  for (const FirstValues& values : first_values_of(program, replica)) {
+    unsigned char* const to = (values.on_host ? host : arena) + values.offset;
+    with_element(values.dtype, [&](auto zero) { fill(values, seed, reinterpret_cast<decltype(zero)*>(to)); });
   }
 }
 

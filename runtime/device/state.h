@@ -7,8 +7,10 @@
 //   initialise_parameters(*program, seed, job_rank.replica, arena.base(), host.base());
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/abi.h"
+#include "runtime/kernel_math.h"
 
 namespace piper::runtime {
 
@@ -21,6 +23,18 @@ Elements elements_here(const PiperParam& param, PiperInBlocks what, const std::u
 
 /// Where the rank keeps the unrounded parameter; PIPER_NO_OFFSET: nowhere, as it is not rounded, or not trained.
 std::uint64_t master_offset(const PiperParam& param);
+
+/// Elements that get first values: those of a parameter, or of its master.
+struct FirstValues {
+  const PiperParam* param = nullptr;
+  std::uint32_t dtype = 0;
+  bool on_host = false;
+  std::uint64_t offset = 0;          // in the arena, or in that of the host
+  Elements elements;
+};
+std::vector<FirstValues> first_values_of(const PiperProgram& program, const std::uint32_t* replica);
+/// What the random numbers of a parameter's first values are keyed by.
+piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed);
 
 /// Parameters get their first values, and so do masters; gradients and all other slots zero. `host` is zero already, and null where nothing lies there.
 void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena, unsigned char* host);

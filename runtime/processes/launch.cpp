@@ -1,7 +1,8 @@
 #include "runtime/processes/launch.h"
 
+#include <algorithm>
 #include <charconv>
-#include <vector>
+#include <iterator>
 
 namespace piper::runtime {
 
@@ -13,10 +14,19 @@ constexpr std::uint32_t kMostProcesses = 1u << 20;
 /// What one launcher calls the numbers.
 struct Names {
   const char *by, *rank, *world, *local_rank;
+  const char* local_world = nullptr;    // how many there are on this machine, where it says so
+  bool shares = false;                  // the first two names with a launcher that has no number on the machine beside them: that is another one
 };
 constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
-constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"};
-constexpr Names kSlurm = {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
+constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr const char* kSlurm = "Slurm";
+/// Where mpirun runs within a job of Slurm, its processes have the numbers that Slurm gave to parts of mpirun, too: so it comes first. Slurm itself may set PMI_RANK and PMI_SIZE, and PMIX_RANK.
+constexpr Names kLaunchers[] = {
+    kOpenMpi,
+    {"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},  // MVAPICH
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", true},                                      // MPICH and Intel MPI
+    {kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+};
 
 class Reader {
  public:
@@ -30,12 +40,10 @@ class Reader {
       if (!failure_ && has(kOpenMpi.rank) && number(kOpenMpi.rank, kMostProcesses) != launch_.rank) {
         fail("`RANK` is `" + std::to_string(launch_.rank) + "`, but mpirun says `" + text(kOpenMpi.rank) + "` in `" + kOpenMpi.rank + "`", "unset the one that is wrong");
       }
-    } else if (starts_several(kOpenMpi)) {
-      read(kOpenMpi);
-    } else if (starts_several(kSlurm)) {
-      read(kSlurm);
     } else {
-      return {{}, std::move(failure_)};
+      const auto* const launcher = std::find_if(std::begin(kLaunchers), std::end(kLaunchers), [&](const Names& names) { return starts_several(names); });
+      if (launcher == std::end(kLaunchers)) return {{}, std::move(failure_)};
+      read(*launcher);
     }
     if (!failure_) read_meeting_place();
     if (failure_) return {{}, std::move(failure_)};
@@ -62,10 +70,13 @@ class Reader {
   }
 
   /// A launcher of one process, as a shell within a job of Slurm has it, is none.
-  bool starts_several(const Names& names) { return has(names.rank) && has(names.world) && number(names.world, kMostProcesses) > 1; }
+  bool starts_several(const Names& names) {
+    return has(names.rank) && has(names.world) && (!names.shares || has(names.local_rank)) && number(names.world, kMostProcesses) > 1;
+  }
 
   void read(const Names& names) {
     launch_.by = names.by;
+    all_here_ = names.local_world != nullptr && text(names.local_world) == text(names.world);
     for (const auto& [one, other] : {std::pair{names.rank, names.world}, {names.world, names.rank}}) {
       if (!has(one)) return fail("`" + std::string(other) + "` is set, but not `" + one + "`", "set both, or none: then one process runs all ranks");
     }
@@ -85,10 +96,9 @@ class Reader {
 
   void read_meeting_place() {
     launch_.host = text("MASTER_ADDR");
-    const bool mpi = launch_.by == kOpenMpi.by, slurm = launch_.by == kSlurm.by;
+    const bool slurm = launch_.by == kSlurm;
     if (launch_.host.empty() && slurm) launch_.host = first_of_nodes(text("SLURM_STEP_NODELIST"));
-    // All processes are on this machine.
-    if (launch_.host.empty() && (launch_.world == 1 || (mpi && text("OMPI_COMM_WORLD_LOCAL_SIZE") == text(kOpenMpi.world)))) launch_.host = "127.0.0.1";
+    if (launch_.host.empty() && (launch_.world == 1 || all_here_)) launch_.host = "127.0.0.1";
     if (launch_.host.empty()) return fail("there are `" + std::to_string(launch_.world) + "` processes, but `MASTER_ADDR` is not set", "it is the machine of rank 0, as all others reach it");
     launch_.port = kPort;
     if (has("MASTER_PORT")) {
@@ -103,6 +113,7 @@ class Reader {
 
   const Environment& environment_;
   Launch launch_;
+  bool all_here_ = false;               // on this machine
   std::optional<Failure> failure_;
 };
 

@@ -36,7 +36,7 @@ bool DeviceBodies::load() {
   for (const auto& entry : kernels_.list()) {
     EXPECT_EQ(driver_->find(module, entry.name.c_str(), &functions_.emplace_back()), cuda::kSuccess) << entry.name;
   }
-  EXPECT_EQ(driver_->create_stream(false, &stream_), cuda::kSuccess);
+  EXPECT_EQ(driver_->create_stream(cuda::Priority::compute, &stream_), cuda::kSuccess);
   EXPECT_EQ(driver_->create_event(&done_), cuda::kSuccess);
   EXPECT_EQ(driver_->allocate(kDrawBytes, &draw_), cuda::kSuccess);
   return !testing::Test::HasFatalFailure() && draw_ != nullptr;

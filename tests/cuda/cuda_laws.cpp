@@ -34,6 +34,32 @@ runtime::ExecutorOptions with_graphs(bool graphs) {
   return options;
 }
 
+std::string flash_source(int heads, int kv, int width, int seq) {
+  const auto number = [](int n) { return std::to_string(n); };
+  return R"(use std.schedules.gpipe
+model net(layers: int, dim: int) {
+    input tokens: i64[batch, seq], targets: i64[batch, seq]
+    weight token[vocab: 11, dim] = normal(0.5)
+    var x = lookup(token, tokens)
+    for l in 0..layers { x = attention(x) }
+    weight out[dim, vocab]
+    loss cross_entropy(x @ out, targets)
+}
+model attention(x: tensor[batch, seq, dim]) -> tensor[batch, seq, dim] {
+    weight q[dim, heads: )" + number(heads) + ", width: " + number(width) + "], k[dim, kv: " + number(kv) + R"(, width], v[dim, kv, width]
+    weight out[heads, width, dim]
+    return x + attend(x @ q, x @ k, x @ v, causal: true) @ out
+}
+mesh cluster(pp: 2)
+train small = net(layers: 2, dim: 32) on cluster {
+    data:  synthetic(batch: 4, seq: )" + number(seq) + R"(, classes: 11)
+    optim: sgd(lr: 0.1)
+    steps: 3
+    gpipe(pp, 2)
+}
+)";
+}
+
 std::string noisy_source(const std::string& lines) {
   return R"(use std.schedules.one_f_one_b
 model net(layers: int) {

@@ -50,6 +50,9 @@ train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on cluster {
 }
 )";
 
+/// With attention of shapes that LibTorch's flash kernels take, in bf16: `heads` of `width` that share `kv` key heads, `seq` positions of each of four samples on two stages.
+std::string flash_source(int heads, int kv, int width, int seq);
+
 /// Two stages, four microbatches, and targets of which some do not count.
 inline constexpr const char* kMasked = R"(use std.schedules.gpipe
 model net(layers: int) {

@@ -1,4 +1,4 @@
-// What is the same on a GPU and on the host in its place: memory that does not suffice, and memory that does not grow. In cuda_run_test and in gpu_test.
+// What is the same on a GPU and on the host in its place: first values, memory that does not suffice, and memory that does not grow. In cuda_run_test and in gpu_test.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "runtime/cuda/gpu.h"
+#include "runtime/device/state.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/test_device.h"
 #include "tests/cuda/watched_driver.h"
@@ -29,6 +30,7 @@ class Watched {
     images_ = {device.build(kernels_), device.build_own()};
   }
   explicit operator bool() const { return job_ != nullptr; }
+  const PiperJob& tables() const { return job_->tables(); }
 
   std::unique_ptr<runtime::Executor> executor(Watch& watch, runtime::Failure& failure) {
     return executors_on(images_, [&] { return std::make_unique<WatchedDriver>(device_.open(), watch); })(*job_, {}, failure);
@@ -67,6 +69,29 @@ class Device : public testing::Test {
 
   std::unique_ptr<TestDevice> device_;
 };
+
+/// They are made on the device, with the bits that the host's arithmetic gives.
+TEST_F(Device, FirstValuesAreThoseOfTheHost) {
+  Watched program(*device_, mlp_of("256"));
+  ASSERT_TRUE(program);
+  Watch watch;
+  runtime::Failure failure;
+  const auto executor = program.executor(watch, failure);
+  ASSERT_TRUE(executor) << failure.message;
+  const PiperJob& job = program.tables();
+  std::uint64_t drawn = 0;
+  for (std::uint32_t p = 0; p < job.ranks[0].program->num_params; ++p) {
+    const PiperParam& param = job.ranks[0].program->params[p];
+    const auto found = executor->read_parameter(param.name, runtime::Part::values);
+    ASSERT_TRUE(found && found->values.size() == param.elements) << param.name;
+    const piper_random_key key = runtime::first_values_key(param, job.seed);
+    std::size_t different = 0;
+    for (std::uint64_t i = 0; i < param.elements; ++i) different += found->values[i] != static_cast<float>(piper_first_value(param.init, param.scale, key, i));
+    EXPECT_EQ(different, 0u) << param.name;
+    drawn += param.init == PIPER_NORMAL || param.init == PIPER_UNIFORM ? param.elements : 0;
+  }
+  EXPECT_GT(drawn, std::uint64_t{1} << 16);
+}
 
 TEST_F(Device, ArenasThatDoNotFit) {
   Watched large(*device_, mlp_of("131072"));  // two weights of 64 GiB, and three times that for gradient and optimizer

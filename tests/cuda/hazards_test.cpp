@@ -1,11 +1,18 @@
-// What the CUDA executor asks of a device, checked for hazards: every program that run_test.cpp runs, step by step, captured and timed; and that any wait that is left out shows.
+// What the CUDA executor asks of a device, checked for hazards: every program that run_test.cpp runs, step by step, captured and timed, on one GPU and as processes over NCCL; and that any wait that is left out
+// shows.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <set>
+#include <thread>
 
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/processes/frames.h"
+#include "runtime/processes/process_group.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/hazards.h"
+#include "tests/cuda/recording_nccl.h"
 #include "tests/laws/library_cases.h"
 
 namespace piper::test {
@@ -31,24 +38,66 @@ class Planned {
   /// Each phase for enough steps that graphs of both parities are launched twice.
   Trace trace(Steps steps, const std::vector<runtime::Phase>& phases) const {
     Trace made;
-    runtime::ExecutorOptions settings = with_graphs(steps == Steps::captured);
-    settings.record = steps == Steps::timed;
-    settings.max_evaluation_steps = kSteps;
+    const runtime::ExecutorOptions settings = settings_of(steps);
     runtime::Failure failure;
     const auto executor = executors_on({""}, [&] { return std::make_unique<RecordingDriver>(operands_, made); })(*job_, settings, failure);
     EXPECT_TRUE(executor) << describe(failure);
     if (!executor) return made;
-    for (const runtime::Phase phase : phases) {
-      const auto result = executor->run(phase, steps == Steps::captured ? kSteps : 3);
-      EXPECT_EQ(result.ended, runtime::Ended::finished) << (result.failure ? describe(*result.failure) : "");
+    run_phases(*executor, steps, phases);
+    expect_graphs(made, steps, phases);
+    return made;
+  }
+
+  /// Of each rank as a process of its own, here a thread: what moves is written down, and goes nowhere.
+  std::vector<Trace> traces_of_processes(Steps steps, const std::vector<runtime::Phase>& phases) const {
+    std::vector<Trace> made(job_->tables().world);
+    std::uint16_t port = 0;
+    close(runtime::listen_on(port));
+    std::vector<std::jthread> ranks;
+    for (std::uint32_t rank = 0; rank < made.size(); ++rank) {
+      ranks.emplace_back([&, rank] { run_process(rank, port, steps, phases, made[rank]); });
     }
-    const std::size_t graphs = 2 * std::set<runtime::Phase>(phases.begin(), phases.end()).size();
-    EXPECT_EQ(made.graphs.size(), steps == Steps::captured ? graphs : 0u);
+    ranks.clear();
+    for (const Trace& trace : made) expect_graphs(trace, steps, phases);
     return made;
   }
 
  private:
   static constexpr std::uint64_t kSteps = 6;
+
+  static runtime::ExecutorOptions settings_of(Steps steps) {
+    runtime::ExecutorOptions settings = with_graphs(steps == Steps::captured);
+    settings.record = steps == Steps::timed;
+    settings.max_evaluation_steps = kSteps;
+    return settings;
+  }
+  static void run_phases(runtime::Executor& executor, Steps steps, const std::vector<runtime::Phase>& phases) {
+    for (const runtime::Phase phase : phases) {
+      const auto result = executor.run(phase, steps == Steps::captured ? kSteps : 3);
+      EXPECT_EQ(result.ended, runtime::Ended::finished) << (result.failure ? describe(*result.failure) : "");
+    }
+  }
+  static void expect_graphs(const Trace& trace, Steps steps, const std::vector<runtime::Phase>& phases) {
+    const std::size_t graphs = 2 * std::set<runtime::Phase>(phases.begin(), phases.end()).size();
+    EXPECT_EQ(trace.graphs.size(), steps == Steps::captured ? graphs : 0u);
+  }
+  void run_process(std::uint32_t rank, std::uint16_t port, Steps steps, const std::vector<runtime::Phase>& phases, Trace& to) const {
+    runtime::Failure failure;
+    const auto group = runtime::ProcessGroup::join({.rank = rank, .world = job_->tables().world, .local_rank = rank, .host = "127.0.0.1", .port = port}, {.seconds = 30}, failure);
+    ASSERT_TRUE(group) << describe(failure);
+    PiperJob own = job_->tables();
+    own.ranks += rank;
+    own.num_ranks = 1;
+    auto driver = std::make_unique<RecordingDriver>(operands_, to);
+    auto nccl = std::make_unique<RecordingNccl>(*driver);
+    {
+      auto device = runtime::cuda::make_cuda_device({{""}, {job_->enqueue(rank, false)}, {job_->enqueue(rank, true)}}, std::move(driver), std::move(nccl));
+      const auto executor = runtime::Executor::create(own, std::move(device), settings_of(steps), failure, {group.get(), &job_->tables()});
+      ASSERT_TRUE(executor) << describe(failure);
+      run_phases(*executor, steps, phases);
+    }
+    group->leave();
+  }
   const std::string what_;
   CudaLaw law_;
   std::unique_ptr<backend::Job> job_;
@@ -79,6 +128,16 @@ void expect_none(const Planned& planned) {
   }
 }
 
+void expect_none_of_processes(const Planned& planned) {
+  for (const Steps steps : kAllSteps) {
+    const std::vector<Trace> traces = planned.traces_of_processes(steps, {runtime::Phase::training, runtime::Phase::evaluation, runtime::Phase::training});
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      const std::vector<std::string> hazards = find_hazards(traces[rank]);
+      EXPECT_TRUE(hazards.empty()) << planned.what() << ", rank " << rank << ", " << name_of(steps) << ": " << hazards.size() << " hazards, the first: " << hazards.front();
+    }
+  }
+}
+
 class Hazards : public testing::TestWithParam<tensor::DType> {};
 
 TEST_P(Hazards, NoneOnOneRankOrInAttention) {
@@ -92,6 +151,23 @@ TEST_P(Hazards, NoneInAnyWayToCut) {
 
 TEST_P(Hazards, NoneInAnyScheduleOfTheLibrary) {
   for (const auto& each : library_programs(GetParam())) expect_none(*each);
+}
+
+TEST_P(Hazards, NoneInProcessesOverNccl) {
+  for (const auto& each : line_programs(GetParam())) expect_none_of_processes(*each);
+  const std::vector<LibraryCase> cases = library_cases();
+  for (std::size_t i = 0; i < cases.size(); i += 4) expect_none_of_processes(Planned(cases[i].call, gpt_source(cases[i], "zero: 3, prefetch: 1"), GetParam()));
+}
+
+/// Over NCCL, too, a wait that is left out shows: the first rank's, each fifth.
+TEST_P(Hazards, AnyWaitThatIsLeftOutOverNcclShows) {
+  for (const auto& each : line_programs(GetParam())) {
+    for (const Steps steps : {Steps::plain, Steps::captured}) {
+      const WaitsLeftOut left_out = leave_out_waits(each->traces_of_processes(steps, {runtime::Phase::training}).front(), 5);
+      EXPECT_LE(left_out.missed.size() * 20, left_out.waits) << each->what() << ", " << name_of(steps) << ": nothing notices that " << left_out.missed.front() << " is left out";
+      EXPECT_GT(left_out.caught, left_out.waits / 2) << each->what() << ", " << name_of(steps);
+    }
+  }
 }
 
 /// Of the ways to cut, every wait of some and each seventh of the others. What is not caught follows from the other waits, as the order of all operations says, but for a very few.

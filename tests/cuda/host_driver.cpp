@@ -65,6 +65,12 @@ struct HostDriver::HostGraph {
   };
   std::vector<Node> nodes;
   HostStream* origin = nullptr;
+  std::vector<std::shared_ptr<void>> kept;
+  bool dropped = false;
+  void drop() {
+    kept.clear();
+    dropped = true;
+  }
 };
 struct HostDriver::GraphRun {
   explicit GraphRun(const HostGraph& graph) : graph(graph), missing(graph.nodes.size()), next(graph.nodes.size()), tries(graph.nodes.size()) {
@@ -174,7 +180,7 @@ Status HostDriver::allocate_host(std::uint64_t bytes, unsigned char** to) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::create_stream(bool, Stream* made) {
+Status HostDriver::create_stream(Priority, Stream* made) {
   if (const Status refused = refusal("cuStreamCreateWithPriority")) return refused;
   auto& stream = streams_.emplace_back(std::make_unique<HostStream>());
   stream->number = static_cast<std::uint32_t>(streams_.size() - 1);
@@ -241,11 +247,12 @@ bool HostDriver::step() {
   return false;
 }
 
-Status HostDriver::enqueue_meeting(Stream handle, std::function<HostTries()> begin) {
+Status HostDriver::enqueue_meeting(Stream handle, std::function<HostTries()> begin, std::shared_ptr<void> kept) {
   auto* const stream = real<HostStream>(handle);
   if (const Status status = enqueue(handle, {.kind = HostCall::Kind::meeting}, {})) return status;
   if (stream->captured != nullptr) {
     capture_->nodes.back().begin = std::move(begin);
+    capture_->kept.push_back(std::move(kept));
   } else {
     // What was enqueued may have run, and does nothing.
     stream->work.push_back({.run = {}, .begin = std::move(begin)});
@@ -353,7 +360,7 @@ Status HostDriver::multiply(Stream stream, Product handle, const void* a, const 
   });
 }
 
-bool HostDriver::open_attention(std::string& reason) {
+bool HostDriver::open_attention(bool, std::string& reason) {
   reason = options_.no_attention;
   return reason.empty();
 }
@@ -416,14 +423,20 @@ Status HostDriver::end_capture(Stream handle, Graph* made) {
     stream->captured = nullptr;
     stream->last.clear();
   }
-  if (const Status refused = refusal("cuStreamEndCapture")) return refused;
+  if (const Status refused = refusal("cuStreamEndCapture")) status = refused;
+  if (status != cuda::kSuccess) graph->drop();
   *made = reinterpret_cast<Graph>(graph);
   return status;
+}
+
+void HostDriver::drop_graphs() {
+  for (const auto& graph : graphs_) graph->drop();
 }
 
 Status HostDriver::launch_graph(Stream stream, Graph handle) {
   if (const Status refused = refusal("cuGraphLaunch")) return refused;
   const auto* const graph = real<HostGraph>(handle);
+  if (graph->dropped) return kInvalidValue;
   if (const Status status = enqueue(stream, {.kind = HostCall::Kind::graph}, {})) return status;
   real<HostStream>(stream)->work.push_back({.run = {}, .begin = [this, graph] {
     return [this, running = std::make_shared<GraphRun>(*graph)] { return run(*running); };
@@ -520,7 +533,7 @@ std::string build_own_host_image(const std::string& folder) {
   std::string text = "#include \"tests/cuda/host_shim.h\"\n#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"
                      "#include \"tests/cuda/host_call.h\"\n";
   text += host_kernel("piper_advance", false) + host_kernel("piper_check", true) + host_kernel("piper_count", true);
-  for (const std::string dtype : {"f64", "f32", "i64", "bf16"}) text += host_kernel("piper_sum_" + dtype, false);
+  for (const std::string dtype : {"f64", "f32", "i64", "bf16"}) text += host_kernel("piper_initialise_" + dtype, false) + host_kernel("piper_sum_" + dtype, false);
   for (const std::string dtype : {"f64", "f32", "bf16"}) {
     for (const std::string kernel : {"piper_attend_", "piper_attend_dq_", "piper_attend_dkv_"}) text += host_kernel(kernel + dtype, true);
   }

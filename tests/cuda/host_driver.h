@@ -56,9 +56,10 @@ class HostDriver final : public TestDriver {
   int processors() const override { return options_.processors; }
   std::string text_of(Status status) const override;
   Status free_bytes(std::uint64_t* bytes) override;
+  std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override;
-  Status create_stream(bool high_priority, Stream* made) override;
+  Status create_stream(Priority priority, Stream* made) override;
   Status create_event(Event* made) override;
   Status record(Event event, Stream stream) override;
   Status wait(Stream stream, Event event) override;
@@ -73,17 +74,18 @@ class HostDriver final : public TestDriver {
   Status begin_capture(Stream stream) override;
   Status end_capture(Stream stream, Graph* made) override;
   Status launch_graph(Stream stream, Graph graph) override;
+  void drop_graphs() override;
   /// The image is the path of an object.
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
-  bool open_attention(std::string& reason) override;
+  bool open_attention(bool deterministic, std::string& reason) override;
   Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
   Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;
 
-  /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of.
-  Status enqueue_meeting(Stream stream, std::function<HostTries()> begin);
+  /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of; that graph keeps `kept` until it is dropped.
+  Status enqueue_meeting(Stream stream, std::function<HostTries()> begin, std::shared_ptr<void> kept);
 
   /// Whether these bytes lie in one allocation of the device.
   bool holds(const void* at, std::uint64_t bytes) const;

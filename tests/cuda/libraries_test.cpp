@@ -32,6 +32,22 @@ TEST(Libraries, OnesThatAreCutOffAreNotFound) {
   }
 }
 
+/// As wheels lie: the folder that has `nvidia`, and `nvidia/cu13` in it, which has no NCCL.
+TEST(Libraries, OfWheelsAreFoundFromTheFolderOfCudaToo) {
+  const TemporaryFolder folder;
+  const auto library = std::filesystem::canonical("/proc/self/exe").parent_path() / "test_cublas_lt" / "libcublasLt.so.13";
+  for (const char* file : {"nvidia/cu13/lib/libcublasLt.so.13", "nvidia/nccl/lib/libnccl.so.2"}) {
+    std::filesystem::create_directories((folder.path() / file).parent_path());
+    std::filesystem::create_symlink(library, folder.path() / file);
+  }
+  for (const char* named : {"", "nvidia/cu13"}) {
+    for (const char* name : {"libcublasLt.so", "libnccl.so"}) {
+      std::string path, reason;
+      EXPECT_NE(backend::cuda::open_library({{"PIPER_CUDA_PATH", (folder.path() / named).string()}}, name, {}, path, reason), nullptr) << reason;
+    }
+  }
+}
+
 TEST(Libraries, LibTorchOfAnotherVersionIsNotFound) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "lib");

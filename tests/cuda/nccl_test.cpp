@@ -226,7 +226,7 @@ TEST(Nccl, LaunchersSayTheSameInOtherWords) {
 /// Every process says the same first cause.
 void all_say(const std::vector<Ended>& ended, const std::vector<std::string>& what) {
   for (std::size_t rank = 0; rank < ended.size(); ++rank) {
-    if (ended[rank].code < 0) continue;  // it was killed
+    if (ended[rank].code == -SIGKILL) continue;
     EXPECT_EQ(ended[rank].code, tools::kDiagnostics) << "rank " << rank << "\n" << ended[rank].err;
     for (const std::string& text : what) EXPECT_NE(ended[rank].err.find(text), std::string::npos) << "rank " << rank << " does not say `" << text << "`\n" << ended[rank].err;
   }
@@ -308,6 +308,16 @@ TEST_F(NcclEnds, CallsThatNcclRefuses) {
   }
 }
 
+/// The group of that call ends, too: what comes later would be gathered without ever beginning.
+TEST_F(NcclEnds, ACallOfAGroupThatNcclRefuses) {
+  const std::string text = program(2, "replicate model over dp");
+  ASSERT_EQ(train_alone(text).code, 0);
+  const auto ended = train_forked(text, 4, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 2) of.nccl.refused = "ncclAllReduce";
+  });
+  all_say(ended, {"P6024", "rank 2", "`ncclAllReduce` failed", "tiny.pipe:"});
+}
+
 TEST_F(NcclEnds, AProcessThatHangs) {
   const auto ended = train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
     of.environment["PIPER_STALL_SECONDS"] = rank == 1 ? "1" : "15";
@@ -363,6 +373,10 @@ TEST_F(NcclEnds, WhatOneMachineLacksAllAreTold) {
   all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
     if (rank == 1) of.host.memory = 100;
   }), {"P6018", "do not fit"});
+  // The arena has room, the buffers of NCCL have not.
+  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 1) of.host.memory = 1 << 20;
+  }), {"P6018", "which has `1048576` free, of which libraries take about `"});
 }
 
 TEST_F(NcclEnds, ProcessesThatDoNotMeet) {
@@ -439,7 +453,7 @@ std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runti
     runtime::cuda::NcclCommunicator communicator = nullptr;
     runtime::cuda::Stream stream = nullptr;
     unsigned char* memory = nullptr;
-    driver.create_stream(false, &stream);
+    driver.create_stream(runtime::cuda::Priority::communication, &stream);
     driver.allocate(1024, &memory);
     std::string said;
     const auto settle = [&] {

@@ -105,6 +105,11 @@ void RecordingDriver::touches(const void* at, std::uint64_t bytes, bool writes) 
   trace_.accesses.push_back({begin, begin + bytes, writes});
 }
 
+Status RecordingDriver::touch(Stream stream, const char* what, const std::vector<Touched>& list) {
+  for (const Touched& each : list) touches(each.at, each.bytes, each.writes);
+  return work(stream, what);
+}
+
 Status RecordingDriver::free_bytes(std::uint64_t* bytes) {
   *bytes = kMemory;
   return cuda::kSuccess;
@@ -118,8 +123,9 @@ Status RecordingDriver::allocate(std::uint64_t bytes, unsigned char** to) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::create_stream(bool, Stream* made) {
+Status RecordingDriver::create_stream(Priority priority, Stream* made) {
   actions_.push_back(0);
+  trace_.priorities.push_back(priority);
   *made = handle<Stream>(trace_.num_streams++);
   return cuda::kSuccess;
 }
@@ -176,7 +182,7 @@ Status RecordingDriver::launch(Stream stream, Function function, std::uint64_t, 
     }
   }
   work(stream, called.name->c_str());
-  if (*called.name == "piper_advance") ++actions_[number(stream)];
+  if (*called.name == "piper_advance") actions_[number(stream)] += argument<std::uint32_t>(arguments, 1);
   return cuda::kSuccess;
 }
 
@@ -193,6 +199,7 @@ void RecordingDriver::own_kernel(const std::string& name, const void* const* arg
     return writes(at(4), sizeof(double));
   }
   const std::uint64_t size = runtime::element_bytes(dtype_of(name));
+  if (name.starts_with("piper_initialise_")) return writes(at(6), argument<std::uint64_t>(arguments, 4) * size);
   if (name.starts_with("piper_sum_")) {
     for (const std::size_t side : {0u, 2u}) {
       const std::uint32_t members = argument<std::uint32_t>(arguments, side + 1);

@@ -58,7 +58,15 @@ struct Trace {
   std::vector<TracedGraph> graphs;
   std::vector<MemoryAccess> accesses;
   std::uint32_t num_streams = 0, num_events = 0;
+  std::vector<runtime::cuda::Priority> priorities;  // per stream
   std::deque<std::string> names;   // of kernels
+};
+
+/// Memory that an operation reads or writes.
+struct Touched {
+  const void* at = nullptr;
+  std::uint64_t bytes = 0;
+  bool writes = false;
 };
 
 class RecordingDriver final : public TestDriver {
@@ -69,9 +77,10 @@ class RecordingDriver final : public TestDriver {
   int processors() const override { return 132; }
   std::string text_of(Status status) const override { return "status " + std::to_string(status); }
   Status free_bytes(std::uint64_t* bytes) override;
+  std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return allocate(bytes, to); }
-  Status create_stream(bool high_priority, Stream* made) override;
+  Status create_stream(Priority priority, Stream* made) override;
   Status create_event(Event* made) override;
   Status create_timer(Event* made) override { return create_event(made); }
   Status record(Event event, Stream stream) override;
@@ -89,10 +98,14 @@ class RecordingDriver final : public TestDriver {
   Status begin_capture(Stream stream) override;
   Status end_capture(Stream stream, Graph* made) override;
   Status launch_graph(Stream stream, Graph graph) override;
+  void drop_graphs() override {}
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
-  bool open_attention(std::string&) override { return true; }
+  bool open_attention(bool, std::string&) override { return true; }
+
+  /// An operation of others than the executor's calls. `what` stays.
+  Status touch(Stream stream, const char* what, const std::vector<Touched>& list);
 
  private:
   struct RecordedFunction {

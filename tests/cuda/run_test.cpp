@@ -10,7 +10,7 @@
 #include "runtime/cuda/role_scan.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/host_driver.h"
-#include "tests/laws/library_cases.h"
+#include "tests/cuda/planned_laws.h"
 #include "tests/support/temporary_folder.h"
 
 namespace piper::test {
@@ -20,83 +20,60 @@ decltype(LawRunOptions::executor) on_host(const std::vector<std::string>& images
   return executors_on(images, [options] { return std::make_unique<HostDriver>(options); });
 }
 
-/// Programs that share one object of kernels: a host compiler takes longer than the runs.
 class CudaRun : public testing::Test {
  protected:
-  struct Planned {
-    std::string what;
-    std::unique_ptr<CudaLaw> law;
-    tensor::DType dtype;
-  };
-
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<TemporaryFolder>();
-    kernels_ = std::make_unique<backend::cuda::KernelSet>();
-    mlp_ = plan("mlp", kMlp);
+    std::string reason;
+    device_ = find_test_device(reason);
+    laws_ = std::make_unique<PlannedLaws>();
+    mlp_ = &laws_->add("mlp", kMlp);
     for (const tensor::DType dtype : {tensor::DType::bf16, tensor::DType::f64}) {
-      for (const LibraryCase& each : library_cases()) {
-        for (const char* zero : {"zero: 1", "zero: 2", "zero: 3, prefetch: 1"}) {
-          if (each.replicates && zero != std::string("zero: 1")) continue;
-          library_.push_back(plan(each.call + ", " + zero, gpt_source(each, zero), dtype));
-        }
-      }
-      for (const auto& [name, lines] : kNoisyLines) lines_.push_back(plan(name, noisy_source(lines), dtype));
+      for (const PlannedLaw* each : laws_->add_library(dtype)) library_.push_back(each);
+      for (const PlannedLaw* each : laws_->add_lines(dtype)) lines_.push_back(each);
     }
-    attention_ = plan("attention", kAttention, tensor::DType::f32);
-    masked_ = plan("masked loss", kMasked);
-    images_ = {build_host_image(*kernels_, folder_->path()), build_own_host_image(folder_->path())};
+    attention_ = &laws_->add("attention", kAttention, tensor::DType::f32);
+    flash_ = &laws_->add("grouped heads", flash_source(4, 2, 64, 16), tensor::DType::bf16);
+    masked_ = &laws_->add("masked loss", kMasked);
+    laws_->build(*device_);
   }
   static void TearDownTestSuite() {
     library_.clear();
     lines_.clear();
-    mlp_ = {};
-    attention_ = {};
-    masked_ = {};
-    kernels_.reset();
-    folder_.reset();
+    laws_.reset();
+    device_.reset();
   }
 
-  static Planned plan(std::string what, const std::string& text, tensor::DType dtype = tensor::DType::f64) {
-    Planned made{std::move(what) + " in " + std::string(tensor::dtype_name(dtype)), std::make_unique<CudaLaw>(text, dtype), dtype};
-    // Its kernels come into the set.
-    EXPECT_TRUE(made.law->program && *made.law->program && made.law->program->make_job(options())) << made.what;
-    return made;
-  }
-  static LawRunOptions options() {
-    LawRunOptions options;
-    options.kernels = kernels_.get();
-    options.held_out_steps = 1;
-    return options;
-  }
-  static LawRun interpreted(const Planned& planned) { return planned.law->program->run(options()); }
-  static LawRun run(const Planned& planned, const HostOptions& host = {}) {
-    LawRunOptions on_cuda = options();
-    on_cuda.executor = on_host(images_, host);
-    return planned.law->program->run(on_cuda);
+  static LawRunOptions options() { return laws_->options(); }
+  static const std::vector<std::string>& images() { return laws_->images(); }
+  static LawRun interpreted(const PlannedLaw& planned) { return laws_->interpreted(planned); }
+  static LawRun run(const PlannedLaw& planned, const HostOptions& host = {}) {
+    return laws_->run(planned, [host] { return std::make_unique<HostDriver>(host); });
   }
 
-  static inline std::unique_ptr<TemporaryFolder> folder_;
-  static inline std::unique_ptr<backend::cuda::KernelSet> kernels_;
-  static inline std::vector<std::string> images_;
-  static inline Planned mlp_, attention_, masked_;
-  static inline std::vector<Planned> library_, lines_;
+  static inline std::unique_ptr<TestDevice> device_;
+  static inline std::unique_ptr<PlannedLaws> laws_;
+  static inline const PlannedLaw *mlp_ = nullptr, *attention_ = nullptr, *flash_ = nullptr, *masked_ = nullptr;
+  static inline std::vector<const PlannedLaw*> library_, lines_;
 };
 
 /// The driver spoils all of each workspace: what else lies there would be lost.
 TEST_F(CudaRun, AttentionOfTheLibraryKeepsToItsWorkspace) {
-  std::vector<HostCall> calls;
-  HostOptions host;
-  host.calls = &calls;
-  const LawRun oracle = interpreted(attention_), made = run(attention_, host);
-  ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
-  EXPECT_EQ(first_difference(made, oracle, 1e-4), "");
-  const auto attentions = std::count_if(calls.begin(), calls.end(), [](const HostCall& call) { return call.kind == HostCall::Kind::attend; });
-  EXPECT_GE(attentions, 4) << "a layer on each rank, forward and backward";
-  for (const HostCall& call : calls) EXPECT_EQ(call.function.find("attend"), std::string::npos) << call.function;
+  for (const auto& [planned, bound] : {std::pair{attention_, 1e-4}, {flash_, 0x1p-7}}) {
+    SCOPED_TRACE(planned->what);
+    std::vector<HostCall> calls;
+    HostOptions host;
+    host.calls = &calls;
+    const LawRun oracle = interpreted(*planned), made = run(*planned, host);
+    ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
+    EXPECT_EQ(first_difference(made, oracle, bound), "");
+    const auto attentions = std::count_if(calls.begin(), calls.end(), [](const HostCall& call) { return call.kind == HostCall::Kind::attend; });
+    EXPECT_GE(attentions, 4) << "a layer on each rank, forward and backward";
+    for (const HostCall& call : calls) EXPECT_EQ(call.function.find("attend"), std::string::npos) << call.function;
+  }
 }
 
 TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
-  const LawRun oracle = interpreted(mlp_), made = run(mlp_);
+  const LawRun oracle = interpreted(*mlp_), made = run(*mlp_);
   ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
   EXPECT_EQ(first_bit_difference(made, oracle), "");
   EXPECT_EQ(made.held_out, oracle.held_out);
@@ -105,7 +82,7 @@ TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
 
 /// What counts is added up over the microbatches of a rank: each of them has another number of targets that do.
 TEST_F(CudaRun, AMaskedLossOverMicrobatchesHasTheBitsOfTheInterpreter) {
-  const LawRun oracle = interpreted(masked_), made = run(masked_);
+  const LawRun oracle = interpreted(*masked_), made = run(*masked_);
   ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
   EXPECT_EQ(first_bit_difference(made, oracle), "");
   EXPECT_EQ(made.held_out, oracle.held_out);
@@ -113,7 +90,7 @@ TEST_F(CudaRun, AMaskedLossOverMicrobatchesHasTheBitsOfTheInterpreter) {
 
 /// Each of the ranks on one device has room for its arena, all together have not: told before anything is allocated.
 TEST_F(CudaRun, ArenasThatFitOnlyOneByOne) {
-  const auto job = lines_.front().law->program->make_job(options());
+  const auto job = lines_.front()->law->program->make_job(options());
   ASSERT_TRUE(job);
   const PiperJob& tables = job->tables();
   std::uint64_t sum = 0;
@@ -121,7 +98,7 @@ TEST_F(CudaRun, ArenasThatFitOnlyOneByOne) {
   HostOptions host;
   host.memory = sum - 1;
   runtime::Failure failure;
-  EXPECT_FALSE(on_host(images_, host)(*job, {}, failure));
+  EXPECT_FALSE(on_host(images(), host)(*job, {}, failure));
   EXPECT_EQ(failure.code, runtime::kCudaOutOfMemory);
   EXPECT_TRUE(failure.message.starts_with("4 arenas of `")) << failure.message;
 }
@@ -130,7 +107,8 @@ TEST_F(CudaRun, ArenasThatFitOnlyOneByOne) {
 /// numbers are those of their samples.
 TEST_F(CudaRun, EveryWayToCutHasTheBitsOfTheInterpreter) {
   std::uint64_t seed = 1;
-  for (const Planned& each : lines_) {
+  for (const PlannedLaw* planned : lines_) {
+    const PlannedLaw& each = *planned;
     SCOPED_TRACE(each.what);
     const LawRun oracle = interpreted(each);
     const LawRun made = run(each, {.seed = seed++});
@@ -146,7 +124,8 @@ double bound_of_attention(tensor::DType dtype) { return dtype == tensor::DType::
 
 TEST_F(CudaRun, EveryScheduleOfTheLibrary) {
   std::uint64_t seed = 1;
-  for (const Planned& each : library_) {
+  for (const PlannedLaw* planned : library_) {
+    const PlannedLaw& each = *planned;
     SCOPED_TRACE(each.what);
     const LawRun oracle = interpreted(each), made = run(each, {.seed = seed++});
     ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
@@ -158,13 +137,13 @@ TEST_F(CudaRun, EveryScheduleOfTheLibrary) {
 TEST_F(CudaRun, AMissingEventShows) {
   LawRunOptions of_job = options();
   of_job.held_out_steps = 0;
-  const Planned& each = lines_.front();
+  const PlannedLaw& each = *lines_.front();
   const auto job = each.law->program->make_job(of_job);
   ASSERT_TRUE(job);
   const auto losses = [&](const HostOptions& host) {
     std::vector<double> found;
     runtime::Failure failure;
-    const auto executor = on_host(images_, host)(*job, {}, failure);
+    const auto executor = on_host(images(), host)(*job, {}, failure);
     EXPECT_TRUE(executor) << describe(failure);
     executor->run(runtime::Phase::training, kLawSteps, [&](const runtime::StepRecord& step) {
       found.push_back(step.loss);
@@ -191,7 +170,7 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
     std::vector<double> parameter;
   };
   std::uint64_t seed = 1;
-  const auto run = [&](const Planned& planned, bool graphs) {
+  const auto run = [&](const PlannedLaw& planned, bool graphs) {
     Seen seen;
     LawRunOptions of_job = options();
     const auto job = planned.law->program->make_job(of_job);
@@ -202,8 +181,9 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
     runtime::Failure failure;
     runtime::ExecutorOptions settings = with_graphs(graphs);
     settings.max_evaluation_steps = kSteps;
-    const auto executor = on_host(images_, host)(*job, settings, failure);
+    const auto executor = on_host(images(), host)(*job, settings, failure);
     EXPECT_TRUE(executor) << describe(failure);
+    calls.clear();  // those of the set-up
     const auto keep = [&](const runtime::StepRecord& step) {
       seen.losses.push_back(step.loss);
       return std::nullopt;
@@ -222,9 +202,9 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
     }
     return seen;
   };
-  std::vector<const Planned*> all = {&mlp_, &library_.front(), &library_.back()};
-  for (const Planned& each : lines_) all.push_back(&each);
-  for (const Planned* each : all) {
+  std::vector<const PlannedLaw*> all = {mlp_, library_.front(), library_.back()};
+  all.insert(all.end(), lines_.begin(), lines_.end());
+  for (const PlannedLaw* each : all) {
     SCOPED_TRACE(each->what);
     const Seen plain = run(*each, false), captured = run(*each, true);
     EXPECT_EQ(plain.losses.size(), 4 * kSteps);
@@ -239,7 +219,7 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
 /// The last step between timers: actions of a queue one after the other, each behind what it waits for, products within their actions.
 TEST_F(CudaRun, TheLastStepIsTimed) {
   for (const std::uint64_t steps : {1u, 2u, 5u}) {
-    for (const Planned* each : {&mlp_, &lines_.back(), &library_.front()}) {
+    for (const PlannedLaw* each : {mlp_, lines_.back(), library_.front()}) {
       SCOPED_TRACE(each->what);
       LawRunOptions of_job = options();
       of_job.held_out_steps = 0;
@@ -248,7 +228,7 @@ TEST_F(CudaRun, TheLastStepIsTimed) {
       runtime::ExecutorOptions settings;
       settings.record = true;
       runtime::Failure failure;
-      const auto executor = on_host(images_)(*job, settings, failure);
+      const auto executor = on_host(images())(*job, settings, failure);
       ASSERT_TRUE(executor) << describe(failure);
       ASSERT_EQ(executor->run(runtime::Phase::training, steps).ended, runtime::Ended::finished);
       const std::vector<runtime::RecordedRank> recorded = executor->recorded();
@@ -283,11 +263,12 @@ TEST_F(CudaRun, TheLastStepIsTimed) {
 
 /// What the host's compiler makes of the enqueuing functions asks for the same as the walk over their tables, which the other tests use.
 TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
-  for (const Planned* each : {&lines_.back(), &library_.front()}) {
+  const TemporaryFolder folder;
+  for (const PlannedLaw* each : {lines_.back(), library_.front()}) {
     LawRunOptions generated = options();
     generated.engine = backend::Engine::generated;
-    generated.cache_folder = folder_->path();
-    generated.executor = on_host(images_);
+    generated.cache_folder = folder.path();
+    generated.executor = on_host(images());
     EXPECT_EQ(first_bit_difference(each->law->program->run(generated), run(*each)), "") << each->what;
   }
 }
@@ -349,7 +330,7 @@ std::vector<std::string> planned_launches(const backend::Job& job, std::size_t r
 /// The device is asked for what the plan has: every wait of it and no other but where members meet; kernels in issue order.
 TEST_F(CudaRun, CallsAreThoseOfThePlan) {
   constexpr std::uint64_t kSteps = 3;
-  for (const Planned* each : {&mlp_, &lines_.back(), &library_.front(), &library_.back()}) {
+  for (const PlannedLaw* each : {mlp_, lines_.back(), library_.front(), library_.back()}) {
     SCOPED_TRACE(each->what);
     LawRunOptions of_job = options();
     of_job.held_out_steps = 0;
@@ -359,7 +340,7 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
     HostOptions host;
     host.calls = &calls;
     runtime::Failure failure;
-    const auto executor = on_host(images_, host)(*job, with_graphs(false), failure);
+    const auto executor = on_host(images(), host)(*job, with_graphs(false), failure);
     ASSERT_TRUE(executor) << describe(failure);
     calls.clear();  // those of the set-up
     ASSERT_EQ(executor->run(runtime::Phase::training, kSteps).ended, runtime::Ended::finished);
@@ -400,7 +381,7 @@ TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
   runtime::cuda::Product product = nullptr;
   unsigned char* memory = nullptr;
   constexpr std::uint64_t kBytes = 4096;
-  ASSERT_EQ(driver.create_stream(false, &stream), runtime::cuda::kSuccess);
+  ASSERT_EQ(driver.create_stream(runtime::cuda::Priority::compute, &stream), runtime::cuda::kSuccess);
   ASSERT_EQ(driver.allocate(3 * kBytes, &memory), runtime::cuda::kSuccess);
   ASSERT_EQ(driver.plan_product({.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32}, false, kBytes, &product), runtime::cuda::kSuccess);
   unsigned char* const matrices = memory + 2 * kBytes;

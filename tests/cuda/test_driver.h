@@ -14,6 +14,7 @@ class TestDriver : public runtime::cuda::Driver {
   using Function = runtime::cuda::Function;
   using Product = runtime::cuda::Product;
   using Graph = runtime::cuda::Graph;
+  using Priority = runtime::cuda::Priority;
 };
 
 }  // namespace piper::test

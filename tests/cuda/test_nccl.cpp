@@ -3,6 +3,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +28,15 @@ struct Head {
   std::uint64_t count, bytes;  // bytes: of data that follows
 };
 
+/// NCCL waits so long for a graph to be dropped; without an end, but no test should take that long.
+constexpr std::chrono::seconds kLongest(8);
+
+/// Ends the process, so that the test sees it.
+[[noreturn]] void give_up(const char* why) {
+  std::fprintf(stderr, "NCCL of the tests: %s\n", why);
+  std::abort();
+}
+
 /// Whole or not at all.
 void write_file(const std::string& path, const std::string& bytes) {
   const std::string aside = path + ".part";
@@ -45,6 +57,7 @@ struct TestNccl::Member {
   std::atomic<bool> aborted{false};
   bool joined = false, finalized = false;
   int polls = 0;                                   // until what was put off is enqueued
+  std::atomic<int> in_graphs{0};                   // communications that graphs have of it
   std::function<void()> put_off = {};
   std::set<NcclKind> known = {};                   // kinds of calls that it has made
   std::uint64_t sequence = 0;
@@ -52,6 +65,11 @@ struct TestNccl::Member {
   std::string wrong = {};                          // with the mutex
 
   std::string file(std::uint64_t number, std::uint32_t member) const { return name + "." + std::to_string(number) + "." + std::to_string(member); }
+  /// What a graph keeps of a communication.
+  std::shared_ptr<void> in_graph() {
+    ++in_graphs;
+    return {this, [](Member* member) { --member->in_graphs; }};
+  }
   void refuse(const std::string& why, cuda::NcclResult result = cuda::kNcclInvalidUsage) {
     const std::lock_guard lock(mutex);
     if (wrong.empty()) wrong = why;
@@ -66,7 +84,9 @@ struct TestNccl::Waiting {
 };
 
 TestNccl::TestNccl(HostDriver& driver, TestNcclOptions options) : driver_(driver), options_(std::move(options)) {}
-TestNccl::~TestNccl() = default;
+TestNccl::~TestNccl() {
+  if (groups_ > 0) give_up("a group has no end");
+}
 
 namespace {
 template <typename T>
@@ -119,7 +139,7 @@ cuda::NcclResult TestNccl::state(NcclCommunicator communicator, NcclResult* stat
       }
       member.joined = all;
       if (all && member.state.load() == cuda::kNcclInProgress) member.state.store(cuda::kNcclSuccess);
-    } else if (--member.polls <= 0) {
+    } else if (--member.polls <= 0 && (!member.finalized || member.in_graphs.load() == 0)) {
       if (const auto enqueue = std::exchange(member.put_off, {})) enqueue();
       member.state.store(cuda::kNcclSuccess);
     }
@@ -130,7 +150,7 @@ cuda::NcclResult TestNccl::state(NcclCommunicator communicator, NcclResult* stat
 
 cuda::NcclResult TestNccl::finalize(NcclCommunicator communicator) {
   Member& member = *real<Member>(communicator);
-  if (member.finalized || member.state.load() != cuda::kNcclSuccess) return cuda::kNcclInvalidUsage;
+  if (groups_ > 0 || member.finalized || member.state.load() != cuda::kNcclSuccess) return cuda::kNcclInvalidUsage;
   member.finalized = true;
   member.polls = 2;
   member.state.store(cuda::kNcclInProgress);
@@ -140,7 +160,12 @@ cuda::NcclResult TestNccl::finalize(NcclCommunicator communicator) {
 cuda::NcclResult TestNccl::destroy(NcclCommunicator communicator) { return real<Member>(communicator)->finalized ? cuda::kNcclSuccess : cuda::kNcclInvalidUsage; }
 
 cuda::NcclResult TestNccl::abort(NcclCommunicator communicator) {
-  real<Member>(communicator)->aborted.store(true);
+  Member& member = *real<Member>(communicator);
+  member.aborted.store(true);
+  // NCCL waits until no graph has a call of it any more.
+  for (const auto until = std::chrono::steady_clock::now() + kLongest; member.in_graphs.load() > 0; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    if (std::chrono::steady_clock::now() >= until) give_up("a communicator is aborted, and a graph that nobody drops has calls of it");
+  }
   return cuda::kNcclSuccess;
 }
 
@@ -151,7 +176,10 @@ cuda::NcclResult TestNccl::group_start() {
 
 cuda::NcclResult TestNccl::enqueue(NcclCommunicator communicator, cuda::Stream stream, const NcclCall& call) {
   Member& member = *real<Member>(communicator);
-  if (options_.refused == cuda::name_of(call.kind) && call.count > 1) return cuda::kNcclInvalidUsage;
+  if (options_.refused == cuda::name_of(call.kind) && call.count > 1) {
+    if (groups_ > 0) group_failed_ = cuda::kNcclInvalidUsage;
+    return cuda::kNcclInvalidUsage;
+  }
   if (std::this_thread::get_id() != owner_ || member.state.load() != cuda::kNcclSuccess || member.finalized || member.aborted) {
     member.refuse("it is used while something of it is in progress, or after its end");
     return cuda::kNcclInvalidUsage;
@@ -165,6 +193,7 @@ cuda::NcclResult TestNccl::group_end() {
   if (groups_ == 0) return cuda::kNcclInvalidUsage;
   if (--groups_ > 0 || gathered_.empty()) return cuda::kNcclSuccess;
   const auto gathered = std::exchange(gathered_, {});
+  if (const NcclResult failed = std::exchange(group_failed_, cuda::kNcclSuccess)) return failed;
   auto [member, stream, first] = gathered.front();
   std::vector<NcclCall> calls;
   for (const auto& [other, on, call] : gathered) {
@@ -178,7 +207,7 @@ cuda::NcclResult TestNccl::launch(Member& member, cuda::Stream stream, std::vect
   write_down(member, calls);
   bool first = false;
   for (const NcclCall& call : calls) first |= member.known.insert(call.kind).second;
-  auto enqueue = [this, &member, stream, calls = std::move(calls)] { driver_.enqueue_meeting(stream, [this, &member, calls] { return begin(member, calls); }); };
+  auto enqueue = [this, &member, stream, calls = std::move(calls)] { driver_.enqueue_meeting(stream, [this, &member, calls] { return begin(member, calls); }, member.in_graph()); };
   if (!first) {
     enqueue();
     return cuda::kNcclSuccess;

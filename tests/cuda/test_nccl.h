@@ -1,6 +1,7 @@
 #pragma once
 // An NCCL for tests: processes on one machine, each with a HostDriver, exchange files in a folder that they share. It keeps NCCL's rules, and says where they are broken: a communicator is being set up
-// until all members have come, and again at its first call of each kind; calls begin at the end of their group; the members of a communicator make the same calls in the same order.
+// until all members have come, and again at its first call of each kind; calls begin at the end of their group, which none is without; the members of a communicator make the same calls in the same order;
+// and a communicator does not end while a graph has calls of it.
 //
 // Sums add the last member first, so that of more than two they round otherwise than in member order, as NCCL's do.
 
@@ -58,6 +59,7 @@ class TestNccl final : public runtime::cuda::Nccl {
   const std::thread::id owner_ = std::this_thread::get_id();
   std::vector<std::unique_ptr<Member>> members_;
   int groups_ = 0;  // that are open
+  NcclResult group_failed_ = runtime::cuda::kNcclSuccess;  // of the open one: a call of it
   std::vector<std::tuple<Member*, runtime::cuda::Stream, NcclCall>> gathered_;
   static inline std::uint64_t ids_ = 0;  // a process may open NCCL again
   std::uint64_t communications_ = 0;

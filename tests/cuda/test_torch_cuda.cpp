@@ -128,7 +128,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_grad(const at::Tensor& dout
   const std::int64_t queries = rounded(call.seq, 128), width = rounded(call.width, call.width <= 128 ? 32 : 64), blocks = call.batch * call.heads;
   at::Tensor dq = empty(q.sizes(), q.scalar_type()), dk = empty(k.sizes(), k.scalar_type()), dv = empty(v.sizes(), v.scalar_type());
   const at::Tensor sums = empty({call.batch, call.heads, queries}, kFloat);
-  const at::Tensor parts = empty({(piper::test::kTestProcessors + blocks - 1) / blocks, call.batch, queries, call.heads, width}, kFloat);
+  const at::Tensor parts = empty({calls.deterministic ? (piper::test::kTestProcessors + blocks - 1) / blocks : 1, call.batch, queries, call.heads, width}, kFloat);
   at::Tensor wide_dk, wide_dv;
   if (call.heads != call.kv_heads) {
     wide_dk = empty({call.batch, call.keys, call.heads, call.width}, k.scalar_type());
@@ -153,8 +153,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::Sym
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_grad(const at::Tensor& dout, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Optional&,
                                                                            const at::Tensor& out, const Optional&, const Optional&, c10::SymInt, c10::SymInt, const at::Tensor& lse, double,
                                                                            const at::Tensor&, const at::Tensor&, std::int64_t mask, bool, std::optional<double> scale,
-                                                                           std::optional<std::int64_t>, std::optional<std::int64_t>, bool) {
+                                                                           std::optional<std::int64_t> splits, std::optional<std::int64_t>, bool) {
   const PiperAttend call = call_of(q, k, v, mask == 2, scale);
+  TORCH_CHECK(splits == 1, "keys are not split");
   at::Tensor dq = empty(q.sizes(), kFloat), dk = empty(k.sizes(), kFloat), dv = empty(v.sizes(), kFloat);
   const at::Tensor products = empty(out.sizes(), kFloat), sums = empty({call.batch, call.seq, call.heads}, kFloat), delta = empty({call.batch, call.heads, call.seq}, kFloat);
   const std::int64_t tiles = call.batch * call.heads * ((call.seq + 63) / 64) * ((call.width + 63) / 64);

@@ -29,7 +29,7 @@ const std::string& test_library() {
 }
 const TorchAttention* torch() {
   static std::string reason;
-  static const TorchAttention* const opened = open_torch_attention(choice(test_library(), "2.11.0+cu130"), reason);
+  static const TorchAttention* const opened = open_torch_attention(choice(test_library(), "2.11.0+cu130"), true, reason);
   EXPECT_NE(opened, nullptr) << reason;
   return opened;
 }
@@ -128,12 +128,19 @@ TEST(TorchAttention, StreamAndOrderOfAdditionsAreSaid) {
   ASSERT_EQ(each.run(false, 0, reinterpret_cast<void*>(std::uintptr_t{0x7f0040})), kSuccess) << torch()->error();
   EXPECT_EQ(calls()->stream, 0x7f0040);
   EXPECT_TRUE(calls()->deterministic);
+  // Where that was not asked for flash's gradient needs less, and is no other function.
+  std::string reason;
+  ASSERT_NE(open_torch_attention(choice(test_library(), "2.11.0+cu130"), false, reason), nullptr) << reason;
+  ASSERT_EQ(each.run(true), kSuccess) << torch()->error();
+  EXPECT_FALSE(calls()->deterministic);
+  EXPECT_EQ(each.dq, each.expected().dq);
+  ASSERT_NE(open_torch_attention(choice(test_library(), "2.11.0+cu130"), true, reason), nullptr) << reason;
 }
 
 TEST(TorchAttention, WhatIsMissingIsSaid) {
   const auto refused = [](const TorchChoice& choice) {
     std::string reason;
-    EXPECT_EQ(open_torch_attention(choice, reason), nullptr);
+    EXPECT_EQ(open_torch_attention(choice, true, reason), nullptr);
     return reason;
   };
   EXPECT_EQ(refused({.plugin = beside("piper_torch_plugin.so"), .library = {}, .version = {}, .no_library = "there is no `libtorch_cuda.so` in `/nowhere`", .gpu = 0}),
@@ -145,7 +152,7 @@ TEST(TorchAttention, WhatIsMissingIsSaid) {
 /// In a process where none is open yet.
 void open_and_say(const std::string& library, const std::string& version) {
   std::string reason;
-  const bool opened = open_torch_attention(choice(library, version), reason) != nullptr;
+  const bool opened = open_torch_attention(choice(library, version), true, reason) != nullptr;
   std::fprintf(stderr, "%s\n", opened ? "opened" : reason.c_str());
   _exit(opened ? 0 : 1);
 }

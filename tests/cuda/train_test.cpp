@@ -142,7 +142,9 @@ Ended train_beside(const TemporaryFolder& folder, int version, int gpus) {
                                                         "; return 0; }\nint cuDeviceGetName(char* t, int n, int d) { t[0] = 'G'; t[1] = 0; return 0; }\n"
                                                         "int cuDeviceGetAttribute(int* v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; }\n"
                                                         "int cuDeviceTotalMem_v2(unsigned long* b, int d) { *b = 1ul << 30; return 0; }\n"
-                                                        "int cuDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }\n");
+                                                        "int cuDeviceGetPCIBusId(char* t, int n, int d) { t[0] = 0; return 0; }\n"
+                                                        "int cuDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }\n"
+                                                        "int cuDeviceGetP2PAttribute(int* v, int a, int d, int o) { *v = 0; return 0; }\n");
   const auto built = run_process({"gcc", "-shared", "-fPIC", "-w", "-o", folder.path() / "libcuda.so.1", source});
   EXPECT_EQ(built.exit_code, 0) << built.err;
   ProcessOptions options;
@@ -246,6 +248,23 @@ TEST(CudaTrain, AKernelThatFailsIsNamedByItsLine) {
   EXPECT_NE(later.err.find("P6017"), std::string::npos) << later.err;
   EXPECT_NE(later.err.find("step 3, "), std::string::npos) << later.err;
   EXPECT_NE(later.err.find("`F.stage1.mb1`"), std::string::npos) << later.err;
+}
+
+/// Of short actions behind one another a graph tells together: the first and the last of them are named.
+TEST(CudaTrain, AKernelThatFailsAmongShortActionsOfAGraph) {
+  HostOptions host;
+  host.fault = kernel_named("cross_entropy");
+  std::string alone = kProgram;
+  alone.replace(alone.find("pp: 2"), 5, "pp: 1");
+  host.spared = 5;  // both microbatches of two steps, and the first of the third
+  const Ended ended = train_on_cuda(host, {}, {}, alone);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("P6017: rank 0, step 3, `"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("or an action after it up to `"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("PIPER_CUDA_GRAPHS=0"), std::string::npos) << ended.err;
+  const Ended exact = train_on_cuda(host, {}, {{"PIPER_CUDA_GRAPHS", "0"}}, alone);
+  EXPECT_NE(exact.err.find("P6017: rank 0, step 3, `F."), std::string::npos) << exact.err;
+  EXPECT_EQ(exact.err.find("or an action after it"), std::string::npos) << exact.err;
 }
 
 TEST(CudaTrain, AKernelThatNeverEndsIsNotWaitedForForEver) {

@@ -14,6 +14,7 @@ namespace piper::test {
 
 struct Watch {
   std::uint64_t made = 0;
+  std::uint64_t attended = 0;                    // calls of attention that were LibTorch's
   std::optional<std::uint64_t> leaves = {};      // after the first question for free memory so many bytes of it are left, about
   runtime::cuda::Driver* driver = nullptr;       // the one behind, while it lives
 };
@@ -27,9 +28,10 @@ class WatchedDriver final : public TestDriver {
   int processors() const override { return driver_->processors(); }
   std::string text_of(Status status) const override { return driver_->text_of(status); }
   Status free_bytes(std::uint64_t* bytes) override;
+  std::uint64_t library_bytes() const override { return driver_->library_bytes(); }
   Status allocate(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate(bytes, to)); }
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate_host(bytes, to)); }
-  Status create_stream(bool high_priority, Stream* made) override { return count(driver_->create_stream(high_priority, made)); }
+  Status create_stream(Priority priority, Stream* made) override { return count(driver_->create_stream(priority, made)); }
   Status create_event(Event* made) override { return count(driver_->create_event(made)); }
   Status create_timer(Event* made) override { return count(driver_->create_timer(made)); }
   Status record(Event event, Stream stream) override { return driver_->record(event, stream); }
@@ -48,12 +50,14 @@ class WatchedDriver final : public TestDriver {
   Status begin_capture(Stream stream) override { return driver_->begin_capture(stream); }
   Status end_capture(Stream stream, Graph* made) override { return count(driver_->end_capture(stream, made)); }
   Status launch_graph(Stream stream, Graph graph) override { return driver_->launch_graph(stream, graph); }
+  void drop_graphs() override { driver_->drop_graphs(); }
   void abandon() override { driver_->abandon(); }
   Status load(const std::string& image, Module* made) override { return count(driver_->load(image, made)); }
   Status find(Module module, const char* name, Function* found) override { return driver_->find(module, name, found); }
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return count(driver_->plan_product(call, end, workspace, made)); }
-  bool open_attention(std::string& reason) override { return driver_->open_attention(reason); }
+  bool open_attention(bool deterministic, std::string& reason) override { return driver_->open_attention(deterministic, reason); }
   Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
+    ++watch_.attended;
     return driver_->attend(stream, call, q, k, v, out, lse, workspace, workspace_bytes);
   }
   Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,

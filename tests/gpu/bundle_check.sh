@@ -17,9 +17,9 @@ part train_on_the_cpu piper train examples/mlp/mlp.pipe --steps 20 --out "$out/m
 head -c 40000 bench/measurements.py >"$out/text.txt"
 part gpt_on_the_cpu piper train examples/gpt/gpt.pipe -D corpus="$out/text.txt" -D held_out="$out/text.txt" --steps 1
 part cuda_kernels piper build examples/gpt/gpt.pipe -D corpus="$out/text.txt" -D held_out="$out/text.txt" --device cuda -o "$out/kernels"
-part gpu_test gpu_test --gtest_filter='Gpu.OneRank:Device.*:Gpu.NcclWithOneRank'
+part gpu_test gpu_test --gtest_filter='GpuLaws.OneRank:Device*:Gpu.NcclWithOneRank'
 part gpu_kernel_test gpu_kernel_test --gtest_filter='*Update*'
-part bench_form python3 -B bench/bench_gpu.py --piper bin/piper --out "$out/bench" --device cpu --tiny --parts launches,fused_f32,loopback,gpt_bf16,gpt_f32
+part bench_form python3 -B bench/bench_gpu.py --piper bin/piper --out "$out/bench" --device cpu --tiny --parts launches,fused_bf16,gpt_bf16
 if [ -n "$failed" ]; then
   echo "check.sh: failed:$failed; what they said is in $out"
   exit 1

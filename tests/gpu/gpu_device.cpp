@@ -23,9 +23,12 @@ std::unique_ptr<runtime::cuda::Driver> GpuDevice::open() {
 }
 
 std::string GpuDevice::compiled(const std::string& source) const {
+  static std::map<std::string, std::string> known;
+  std::string& cubin = known[architecture_ + source];
+  if (!cubin.empty()) return cubin;
   const auto made = nvrtc_->compile(source, architecture_);
   EXPECT_TRUE(made.ok) << made.log.substr(0, 4000);
-  return made.cubin;
+  return cubin = made.cubin;
 }
 
 backend::cuda::Environment cuda_environment() {
@@ -39,6 +42,7 @@ backend::cuda::Environment cuda_environment() {
 
 std::unique_ptr<GpuDevice> find_gpu(std::string& reason) {
   const backend::cuda::Environment environment = cuda_environment();
+  runtime::cuda::set_driver_defaults();
   const backend::cuda::Devices devices = backend::cuda::find_devices();
   if (devices.gpus.empty()) {
     reason = "no GPU: " + (devices.driver.reason.empty() ? "the driver lists none" : devices.driver.reason);

@@ -18,6 +18,7 @@ class GpuDevice final : public TestDevice {
   std::unique_ptr<runtime::cuda::Driver> open() override;
   std::string build(const backend::cuda::KernelSet& kernels) override { return compiled(kernels.source()); }
   std::string build_own() override { return compiled(backend::cuda::runtime_kernels_source()); }
+  /// A source is compiled once in a process.
   std::string compiled(const std::string& source) const;
   /// Why there is no attention of LibTorch; empty where there is.
   const std::string& no_torch() const { return choice_.torch.no_library; }

@@ -1,51 +1,21 @@
 // The runtime on a real GPU: `make test-gpu`. Everywhere else each test says why it did not run.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <cstdio>
 #include <thread>
 
 #include "runtime/cuda/nccl.h"
-#include "runtime/device/library_calls.h"
-#include "tests/cuda/cuda_laws.h"
+#include "tests/cuda/planned_laws.h"
+#include "tests/cuda/watched_driver.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/laws/library_cases.h"
 
 namespace piper::test {
 namespace {
-
-class Gpu : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string reason;
-    gpu_ = find_gpu(reason);
-    if (!gpu_) GTEST_SKIP() << reason;
-  }
-
-  std::string compiled(const std::string& source) const { return gpu_->compiled(source); }
-  MakeDriver drivers() const {
-    return [this] { return gpu_->open(); };
-  }
-  /// Runs a program on the GPU, twice, and compares with the interpreter on the CPU.
-  void compare(const std::string& text, tensor::DType dtype, double bound) const {
-    SCOPED_TRACE(text);
-    CudaLaw law(text, dtype);
-    ASSERT_TRUE(law.program && *law.program);
-    backend::cuda::KernelSet kernels;
-    LawRunOptions options;
-    options.kernels = &kernels;
-    options.held_out_steps = 1;
-    const LawRun oracle = law.program->run(options);
-    options.executor = executors_on({compiled(kernels.source()), compiled(backend::cuda::runtime_kernels_source())}, drivers());
-    const LawRun run = law.program->run(options);
-    ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
-    EXPECT_EQ(first_difference(run, oracle, bound), "");
-    EXPECT_EQ(first_bit_difference(law.program->run(options), run), "");
-  }
-
-  std::unique_ptr<GpuDevice> gpu_;
-};
 
 struct Bound {
   tensor::DType dtype;
@@ -54,58 +24,114 @@ struct Bound {
 /// f32: sums in another order. bf16: that rounds some results to a neighbour, 2^-8 away.
 constexpr Bound kBounds[] = {{tensor::DType::f64, 1e-10}, {tensor::DType::f32, 1e-3}, {tensor::DType::bf16, 0x1p-6}};
 
-TEST_F(Gpu, OneRank) {
-  for (const Bound& each : kBounds) compare(kMlp, each.dtype, each.bound);
-}
-
-TEST_F(Gpu, EveryWayToCut) {
-  for (const auto& [name, lines] : kNoisyLines) {
-    SCOPED_TRACE(name);
-    for (const Bound& each : kBounds) compare(noisy_source(lines), each.dtype, each.bound);
-  }
-}
-
-class GpuLibrary : public Gpu {
+class Gpu : public testing::Test {
  protected:
-  void every_schedule(const Bound& bound) const;
+  void SetUp() override {
+    std::string reason;
+    gpu_ = find_gpu(reason);
+    if (!gpu_) GTEST_SKIP() << reason;
+  }
+  MakeDriver drivers() const {
+    return [this] { return gpu_->open(); };
+  }
+
+  std::unique_ptr<GpuDevice> gpu_;
 };
 
-void GpuLibrary::every_schedule(const Bound& bound) const {
-  for (const LibraryCase& each : library_cases()) {
-    for (const char* zero : {"zero: 1", "zero: 2", "zero: 3, prefetch: 1"}) {
-      if (each.replicates && zero != std::string("zero: 1")) continue;
-      compare(gpt_source(each, zero), bound.dtype, bound.bound);
+struct LawCase {
+  const PlannedLaw* law = nullptr;
+  double bound = 0;
+};
+
+/// Programs whose kernels are one image.
+class GpuLaws : public Gpu {
+ protected:
+  static void SetUpTestSuite() {
+    std::string reason;
+    const auto gpu = find_gpu(reason);
+    if (!gpu) return;
+    context_ = gpu->open();
+    laws_ = std::make_unique<PlannedLaws>();
+    for (const Bound& bound : kBounds) {
+      const auto add_all = [&](std::vector<LawCase>& to, const std::vector<const PlannedLaw*>& added) {
+        for (const PlannedLaw* each : added) to.push_back({each, bound.bound});
+      };
+      mlp_.push_back({&laws_->add("mlp", kMlp, bound.dtype), bound.bound});
+      add_all(lines_, laws_->add_lines(bound.dtype));
+      add_all(library_, laws_->add_library(bound.dtype));
     }
+    efficient_ = {&laws_->add("attention", kAttention, tensor::DType::f32), 1e-3};
+    for (const auto& [heads, kv, width, seq] : {std::tuple{2, 2, 64, 128}, {4, 2, 64, 96}, {2, 1, 128, 192}, {2, 2, 128, 512}}) {
+      const std::string what = std::to_string(heads) + " heads of " + std::to_string(width) + " over " + std::to_string(kv) + ", " + std::to_string(seq) + " positions";
+      flash_.push_back({&laws_->add(what, flash_source(heads, kv, width, seq), tensor::DType::bf16), 0x1p-5});
+    }
+    laws_->build(*gpu);
   }
+  static void TearDownTestSuite() {
+    for (auto* list : {&mlp_, &lines_, &library_, &flash_}) list->clear();
+    laws_.reset();
+    context_.reset();
+  }
+
+  /// Runs a program on the GPU and compares with the interpreter on the CPU; `again`: twice, to the same bits. Gives how often it called LibTorch's attention in a run.
+  std::uint64_t compare(const LawCase& each, bool again) const {
+    SCOPED_TRACE(each.law->what);
+    const LawRun oracle = laws_->interpreted(*each.law);
+    Watch watch;
+    const MakeDriver watched = [&] { return std::make_unique<WatchedDriver>(gpu_->open(), watch); };
+    const LawRun run = laws_->run(*each.law, watched);
+    const std::uint64_t attended = watch.attended;
+    EXPECT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
+    EXPECT_EQ(first_difference(run, oracle, each.bound), "");
+    EXPECT_EQ(again ? first_bit_difference(laws_->run(*each.law, watched), run) : "", "");
+    return attended;
+  }
+  void skip_without_torch() const {
+    if (!gpu_->no_torch().empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << gpu_->no_torch();
+  }
+
+  static inline std::unique_ptr<runtime::cuda::Driver> context_;  // open while programs come and go: making it takes longer than a run
+  static inline std::unique_ptr<PlannedLaws> laws_;
+  static inline std::vector<LawCase> mlp_, lines_, library_, flash_;
+  static inline LawCase efficient_;
+};
+
+TEST_F(GpuLaws, OneRank) {
+  for (const LawCase& each : mlp_) compare(each, true);
 }
 
-TEST_F(GpuLibrary, EverySchedule) { every_schedule(kBounds[0]); }
-
-/// Attention of bf16 is that of LibTorch.
-TEST_F(GpuLibrary, EveryScheduleInBf16) {
-  if (!gpu_->no_torch().empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << gpu_->no_torch();
-  every_schedule(kBounds[2]);
+TEST_F(GpuLaws, EveryWayToCut) {
+  for (const LawCase& each : lines_) compare(each, true);
 }
 
-/// Forward and gradient by LibTorch's kernels, in the third step as part of a graph.
-TEST_F(Gpu, AttentionOfLibTorch) {
-  if (!gpu_->no_torch().empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << gpu_->no_torch();
-  compare(kAttention, tensor::DType::f32, 1e-3);
+/// Heads of this GPT are narrow: attention is a kernel of ours in each type.
+TEST_F(GpuLaws, EverySchedule) {
+  for (const LawCase& each : library_) EXPECT_EQ(compare(each, false), 0u) << each.law->what;
+}
+
+/// Forward and gradient by LibTorch's kernels, in the third step as part of a graph: on each of two stages a layer, for two microbatches.
+TEST_F(GpuLaws, FlashAttention) {
+  skip_without_torch();
+  if (IsSkipped()) return;
+  for (const LawCase& each : flash_) EXPECT_GE(compare(each, true), std::uint64_t{2 * 2 * 2 * kLawSteps}) << each.law->what;
+}
+
+TEST_F(GpuLaws, EfficientAttention) {
+  skip_without_torch();
+  if (IsSkipped()) return;
+  EXPECT_GE(compare(efficient_, true), std::uint64_t{2 * 2 * 2 * kLawSteps});
 }
 
 /// Graphs give the bits of steps that are enqueued action by action, and the driver takes all that a step has.
-TEST_F(Gpu, StepsAreCaptured) {
-  CudaLaw law(noisy_source("replicate model over dp with zero: 1\n    offload layer[1], layer[4] with window: 1"));
-  ASSERT_TRUE(law.program && *law.program);
-  backend::cuda::KernelSet kernels;
-  LawRunOptions options;
-  options.kernels = &kernels;
-  const auto job = law.program->make_job(options);
+TEST_F(GpuLaws, StepsAreCaptured) {
+  const auto offloads = std::find_if(lines_.begin(), lines_.end(), [](const LawCase& each) { return each.law->what.starts_with("offload"); });
+  ASSERT_NE(offloads, lines_.end());
+  const auto job = offloads->law->law->program->make_job(laws_->options());
   ASSERT_TRUE(job);
   const auto losses = [&](bool graphs) {
     std::vector<double> found;
     runtime::Failure failure;
-    const auto executor = executors_on({compiled(kernels.source()), compiled(backend::cuda::runtime_kernels_source())}, drivers())(*job, with_graphs(graphs), failure);
+    const auto executor = executors_on(laws_->images(), drivers())(*job, with_graphs(graphs), failure);
     EXPECT_TRUE(executor) << describe(failure);
     if (!executor) return found;
     const runtime::RunResult result = executor->run(runtime::Phase::training, 8, [&](const runtime::StepRecord& step) {
@@ -146,7 +172,7 @@ TEST_F(Gpu, NcclWithOneRank) {
   cuda::Stream stream = nullptr;
   cuda::Event event = nullptr;
   unsigned char *device = nullptr, *host = nullptr;
-  ASSERT_EQ(driver->create_stream(true, &stream), cuda::kSuccess);
+  ASSERT_EQ(driver->create_stream(cuda::Priority::communication, &stream), cuda::kSuccess);
   ASSERT_EQ(driver->create_event(&event), cuda::kSuccess);
   ASSERT_EQ(driver->allocate(512, &device), cuda::kSuccess);
   ASSERT_EQ(driver->allocate_host(512, &host), cuda::kSuccess);
@@ -180,31 +206,36 @@ TEST_F(Gpu, NcclWithOneRank) {
       EXPECT_EQ(to, 3.25);
     }
   }
+  // It waits for graphs that have calls of it.
+  driver->drop_graphs();
   ASSERT_TRUE(fine(nccl->finalize(communicator)));
   ASSERT_EQ(settle(communicator), cuda::kNcclSuccess);
   EXPECT_EQ(nccl->destroy(communicator), cuda::kNcclSuccess);
 }
 
-/// The kernel that checks indices stops the device: the action that started it is named, with its line.
-TEST_F(Gpu, AKernelThatFailsIsNamed) {
+/// The kernel that checks indices stops the device: the action that started it is named, with its line. Ends the process: nothing runs on a device any more that has failed.
+void fail_on_the_device() {
+  std::string reason;
+  const auto gpu = find_gpu(reason);
   const LibraryCase whole{"gpipe", "gpipe(pp, 4)", 2};
   CudaLaw law(gpt_source(whole));
-  ASSERT_TRUE(law.program && *law.program);
   backend::cuda::KernelSet kernels;
   LawRunOptions options;
   options.kernels = &kernels;
-  const auto job = law.program->make_job(options);
-  ASSERT_TRUE(job);
+  const auto job = gpu && law.program && *law.program ? law.program->make_job(options) : nullptr;
   const std::string stopping = "#define piper_check piper_check_of_the_runtime\n" + backend::cuda::runtime_kernels_source() +
                                "#undef piper_check\nextern \"C\" __global__ void piper_check(const int64_t*, int64_t, int64_t, int64_t, uint32_t, piper_finding*) { asm(\"trap;\"); }\n";
   runtime::Failure failure;
-  const auto executor = executors_on({compiled(kernels.source()), compiled(stopping)}, drivers())(*job, {}, failure);
-  ASSERT_TRUE(executor) << describe(failure);
-  const runtime::RunResult result = executor->run(runtime::Phase::training, 2);
-  ASSERT_EQ(result.ended, runtime::Ended::failed);
-  EXPECT_EQ(result.failure->code, runtime::kCudaKernelFailed) << describe(*result.failure);
-  EXPECT_EQ(result.failure->place.action, "F.stage0.mb0") << describe(*result.failure);
-  EXPECT_GT(result.failure->place.line, 0u);
+  const auto executor = job ? executors_on({gpu->compiled(kernels.source()), gpu->compiled(stopping)}, [&] { return gpu->open(); })(*job, {}, failure) : nullptr;
+  if (executor) failure = executor->run(runtime::Phase::training, 2).failure.value_or(runtime::Failure());
+  std::fprintf(stderr, "P%u at line %u: %s\n", failure.code, failure.place.line, describe(failure).c_str());
+  _exit(failure.code == runtime::kCudaKernelFailed && failure.place.action == "F.stage0.mb0" && failure.place.line > 0 ? 0 : 1);
+}
+
+using GpuDeathTest = Gpu;
+TEST_F(GpuDeathTest, AKernelThatFailsIsNamed) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(fail_on_the_device(), testing::ExitedWithCode(0), "P6017");
 }
 
 }  // namespace

@@ -46,6 +46,27 @@ TEST(ReadLaunch, OfMpirun) {
   EXPECT_FALSE(read_launch(environment).launch);
 }
 
+/// Of MVAPICH, and of MPICH and Intel MPI, which share a launcher.
+TEST(ReadLaunch, OfOtherMpiruns) {
+  const Environment mvapich{{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "2"}, {"MV2_COMM_WORLD_LOCAL_RANK", "1"}, {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}};
+  Environment hydra{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+  for (const Environment& each : {mvapich, hydra}) {
+    const Launch launch = read(each);
+    EXPECT_TRUE(launch.rank == 1 && launch.world == 2 && launch.local_rank == 1);
+    EXPECT_EQ(launch.host, "127.0.0.1");
+    EXPECT_EQ(launch.by, "mpirun");
+  }
+  // Within a job of Slurm, which has started one part of mpirun on each machine.
+  for (const auto& [name, value] : Environment{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}, {"SLURM_STEP_NODELIST", "a,b"}, {"SLURM_JOB_ID", "7"}}) hydra[name] = value;
+  EXPECT_EQ(read(hydra).rank, 1u);
+  // Slurm speaks PMI-2 and PMIx with its tasks, but numbers them on their machine itself.
+  hydra.erase("MPI_LOCALRANKID");
+  hydra["PMIX_RANK"] = "0";
+  EXPECT_EQ(read(hydra).rank, 0u);
+  EXPECT_EQ(read(hydra).by, "Slurm");
+  EXPECT_FALSE(read_launch({{"PMIX_RANK", "1"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}).launch);
+}
+
 TEST(ReadLaunch, OfSlurm) {
   Environment environment{{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "gpu[07-08]"}, {"SLURM_JOB_ID", "1234567"}, {"SLURM_STEP_ID", "0"}};
   const Launch launch = read(environment);
