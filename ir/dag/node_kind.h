@@ -16,7 +16,7 @@ namespace piper::dag {
 using BucketId = Id<struct BucketTag>;
 
 enum class NodeKind : std::uint8_t {
-#define NODE(name, traffic, subjects, state) name,
+#define NODE(name, traffic, subjects, state, in_place) name,
 #include "ir/dag/nodes.def"
 #undef NODE
 };
@@ -34,10 +34,11 @@ struct NodeTraits {
   Traffic traffic;
   std::uint8_t subjects;
   bool state;
+  bool in_place;
 };
 
 inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
-#define NODE(name, traffic, subjects, state) {#name, Traffic::traffic, subjects, state},
+#define NODE(name, traffic, subjects, state, in_place) {#name, Traffic::traffic, subjects, state, in_place},
 #include "ir/dag/nodes.def"
 #undef NODE
 });
@@ -64,6 +65,8 @@ constexpr bool scatters_members(NodeKind kind) { return traits(kind).traffic == 
 constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Traffic::unite; }
 constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
+/// A sum that who makes its terms adds up: no instruction of a program.
+constexpr bool adds_in_place(NodeKind kind) { return traits(kind).in_place; }
 constexpr bool may_speak_of(NodeKind kind, std::uint8_t subjects) { return (traits(kind).subjects & subjects) != 0; }
 
 /// What a node speaks of: an input, a loss, the count of a masked loss, a bucket, the norm of the gradients; or nothing.

@@ -8,8 +8,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Collectives of parameters and gradients that are cut are called after work whose round they begin or end: who reads what a gather makes whole, and whose gradients a
-/// reduce_scatter sums.
+/// Collectives of parameters and gradients that are cut are called after work whose round they begin or end: who reads what a gather makes whole, and whose gradients an
+/// accumulate adds and a reduce_scatter sums.
 class Rounds {
  public:
   explicit Rounds(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -32,7 +32,7 @@ class Rounds {
       for (const Input& input : dag_.inputs_of(node)) {
         if (!input.source.node.valid()) continue;
         const Node& maker = facts_.node(input.source.node);
-        if (scatters_members(node.kind) && called_.contains(NodeId(i)) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::each &&
+        if (adds_in_place(node.kind) && called_.contains(NodeId(i)) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::each &&
             input.source.node != dag_.inputs_of(node).front().source.node) {
           facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(NodeId(i)));
           return;
@@ -40,7 +40,7 @@ class Rounds {
         if (runs_body(node.kind) && (unites_blocks(maker.kind) || returns_to_device(maker.kind))) rounds_.insert(round(input.source.node, node));
         if (leaves_device(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
         if (const auto leaves = leaves_.find(input.source); leaves != leaves_.end() && runs_body(node.kind)) rounds_.insert(round(leaves->second, node));
-        if (scatters_members(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
+        if ((adds_in_place(node.kind) && runs_body(maker.kind)) || (scatters_members(node.kind) && adds_in_place(maker.kind))) rounds_.insert(round(NodeId(i), maker));
       }
     }
     for (const NodeId id : called_) {
@@ -57,7 +57,7 @@ class Rounds {
   bool in_blocks(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    return (scatters_members(node.kind) && dag_.cuts_gradients(bucket)) || (unites_blocks(node.kind) && dag_.cuts_parameters(bucket));
+    return ((scatters_members(node.kind) || adds_in_place(node.kind)) && dag_.cuts_gradients(bucket)) || (unites_blocks(node.kind) && dag_.cuts_parameters(bucket));
   }
 
   Facts& facts_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/terms.h"
 #include "llvm/ADT/DenseMap.h"
 #include "passes/plan/events.h"
 #include "passes/plan/memory_layout.h"
@@ -43,11 +44,10 @@ class RoleProjection {
   }
 
  private:
-  /// An input with its source as an action of this role; kNone: a parameter that no update of this program leaves.
+  /// An input with its source as an action of this role, of a sum in place with the last one that adds to it; kNone: a parameter that no update of this program leaves.
   struct Source {
     std::uint32_t action = kNone;
     std::uint32_t output = 0;
-    std::uint32_t port = 0;
     EdgeClass cls = EdgeClass::data;
   };
 
@@ -71,7 +71,8 @@ class RoleProjection {
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = node_[a];
       for (const Input& input : dag_.inputs_of(node)) {
-        inputs_.push_back({input.source.node.valid() ? action_of_[input.source.node.index()] : kNone, input.source.index, input.port, input.cls});
+        const Port source = input.source.node.valid() ? last_term(dag_, input.source) : input.source;
+        inputs_.push_back({source.node.valid() ? action_of_[source.node.index()] : kNone, source.index, input.cls});
       }
       first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       std::uint32_t& local = local_stream_[node.stream.index()];
@@ -204,9 +205,12 @@ class RoleProjection {
     unreduced_.assign(nodes_.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       if (!scatters_members(node(a).kind) || !dag_.leaves_block(node(a))) continue;
-      for (const Source& input : inputs(a)) reducer_[first_value_[input.action] + input.output] = a;
+      for (const Input& term : dag_.inputs_of(dag_.node(sum_of(a)))) reducer_[first_value_[action_of(term.source.node)] + term.source.index] = a;
     }
   }
+
+  /// What a reduction reads.
+  NodeId sum_of(std::uint32_t action) const { return dag_.inputs_of(node(action)).front().source.node; }
 
   /// Whole gradients of a bucket begin with the first contribution to a reduction.
   void add_unreduced(std::uint32_t action, std::uint32_t output) {
@@ -216,7 +220,7 @@ class RoleProjection {
     if (value == kNone) {
       value = static_cast<std::uint32_t>(values_.size());
       const BucketLayout& layout = facts_.buckets[node(reducer).subject.bucket().index()];
-      add_value({Port{nodes_[reducer], 0}, BufferClass::unreduced, {}}, layout.sum_bytes(layout.elements), action);
+      add_value({Port{sum_of(reducer), 0}, BufferClass::unreduced, {}}, layout.sum_bytes(layout.elements), action);
     } else {
       accesses_.emplace_back(value, action);
     }
@@ -317,10 +321,8 @@ class RoleProjection {
       const Node& node = this->node(a);
       Action& action = role_.actions[a];
       action.first_operand = static_cast<std::uint32_t>(role_.operands.size());
-      std::uint32_t port = kNone;
+      std::uint32_t port = 0;
       for (const Source& input : inputs(a)) {
-        if (input.port == port) continue;  // further sources of a grad port lie at the same place
-        port = input.port;
         if (input.cls == EdgeClass::param && !runs_body(node.kind)) {
           role_.operands.push_back({0, parameters_[node.subject.bucket().index()], false});
         } else if (input.cls == EdgeClass::param) {
@@ -329,6 +331,7 @@ class RoleProjection {
         } else {
           role_.operands.push_back(place_of(input.action, input.output));
         }
+        ++port;
       }
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
         Operand operand = place_of(a, i);
@@ -376,11 +379,8 @@ class RoleProjection {
     std::size_t value = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
-      const std::span<const Source> inputs = this->inputs(a);
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Source& input = inputs[i];
-        // Contributions to a gradient are made one after the other on the compute stream: the last of a port stands for all.
-        if (input.cls == EdgeClass::grad && i + 1 < inputs.size() && inputs[i + 1].port == input.port) continue;
+      // Terms of a sum are made one after the other on one stream: the last stands for all.
+      for (const Source& input : inputs(a)) {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (is_recv(node.kind)) need_window(a);
