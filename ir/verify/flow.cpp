@@ -393,12 +393,15 @@ class Edges {
   void terms(NodeId id, const Node& node, std::span<const Input> sources) {
     const bool whole = !dag_.adds_blocks(node);
     if (sources[0].port >= (whole ? params_of(node) : 1)) return;  // counted as a wrong number of inputs
+    const tensor::Type* fits = nullptr;  // most are of one type
     for (const Input& source : sources) {
       if (source.cls != EdgeClass::grad) {
         wrong(id, "input `{}` of `{}` adds `{}`, which this class of edge does not bring", source.port, facts_.name(id), facts_.text(source.source));
         return;
       }
-      if (!gradient(id, node, source, whole)) return;
+      const tensor::Type* const type = &values_.type(facts_.output(source.source));
+      if (type != fits && !gradient(id, node, source, whole)) return;
+      fits = type;
     }
   }
 
@@ -407,7 +410,7 @@ class Edges {
     const tensor::Type& type = values_.type(facts_.output(source.source));
     if (!whole) {
       const std::int64_t elements = bucket_elements(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
-      if (type.elements() == elements && type.dtype == tensor::wide(dag_.param_types[bucket_of(node).params.front().index()].dtype)) return true;
+      if (type.elements() == elements && type.dtype == tensor::wide(parameter_dtype(dag_, bucket_of(node)))) return true;
       wrong(id, "`{}` takes a block of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
       return false;
     }
