@@ -110,10 +110,13 @@ std::vector<std::uint32_t> message_numbers(const Dag& dag) {
   return numbers;
 }
 
-/// Per node its place in the linear order.
+/// Per node its place in the linear order of instructions.
 std::vector<std::uint32_t> places_in_order(const Dag& dag) {
   std::vector<std::uint32_t> places(dag.nodes.size(), 0);
-  for (std::size_t i = 0; i < dag.order.size(); ++i) places[dag.order[i].index()] = static_cast<std::uint32_t>(i);
+  std::uint32_t next = 0;
+  for (const dag::NodeId id : dag.order) {
+    if (!adds_in_place(dag.node(id).kind)) places[id.index()] = next++;
+  }
   return places;
 }
 
@@ -216,6 +219,7 @@ class Projection {
         if (!inputs.empty()) made.elements = static_cast<std::uint64_t>(dag_.output_type(inputs.front().source).elements());
         for (std::uint32_t i = 0; i <= num_inputs; ++i) operand(offset(action, i));
         break;
+      case NodeKind::accumulate: assert(false && "a sum in place is no action"); break;
       case NodeKind::sum_squares: run_sum_squares(action, node, num_inputs, made); break;
       case NodeKind::norm: run_norm(action, num_inputs, made); break;
       case NodeKind::update: run_update(action, node, num_inputs, made); break;

@@ -33,7 +33,6 @@ RankMemory::RankMemory(const dag::Dag& dag_in) : dag(dag_in), world(dag_in.mesh.
 void RankMemory::lay_out_state() {
   copies.resize(dag.params.size());
   gradients.resize(dag.params.size());
-  contributed.assign(dag.params.size(), std::vector<std::uint8_t>(world, 0));
   std::int64_t bytes = 0;
   const auto add = [&](const dag::Bucket& bucket, std::size_t home) {
     for (const tensor::ParamId id : bucket.params) {

@@ -33,7 +33,6 @@ struct RankMemory {
   std::vector<std::vector<std::uint32_t>> copies;  // per parameter: positions in `params`, by home
   Memory state;
   std::vector<std::vector<Memory>> gradients;          // per parameter, per rank
-  std::vector<std::vector<std::uint8_t>> contributed;  // the same: something was added in this step
 
   std::vector<std::size_t> first_port;  // per node
   std::vector<std::vector<Memory>> values;  // per port of the DAG, per rank

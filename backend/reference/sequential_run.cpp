@@ -42,7 +42,13 @@ struct SequentialRun::State : RankMemory {
   std::vector<std::uint8_t> matched;        // per comm: done in this step
   std::vector<dag::ParamPlace> places;      // per parameter
   std::vector<std::vector<Memory>> rounds;  // per parameter and rank: contributions since the last reduction, of gradients that are cut
-  std::vector<std::vector<std::uint8_t>> summed;  // the same: a round was added in this step
+
+  /// An output as the sum in place says of which it is a term.
+  struct Term {
+    tensor::ParamId param;  // of a contribution
+    bool adds = false;      // it is not the first term
+  };
+  std::vector<Term> terms;                  // per port of the DAG
 
   std::vector<std::vector<double>> losses;
   double gradient_norm = 0;
@@ -55,12 +61,25 @@ struct SequentialRun::State : RankMemory {
     places = dag::param_places(dag);
     rounds.resize(dag.params.size());
     for (auto& each : rounds) each.resize(world);
-    summed.assign(dag.params.size(), std::vector<std::uint8_t>(world, 0));
+    find_terms();
     for (const dag::Bucket& bucket : dag.buckets) {
       squares.push_back(build_kernels(sum_squares_body(*dag.context, tensor::wide(bucket_dtype(bucket)), squared_elements(dag, bucket))));
     }
     norm_order = dag::norm_order(dag);
     norm = build_kernels(norm_body(*dag.context, norm_order.size(), optimizer().clip));
+  }
+
+  void find_terms() {
+    terms.resize(values.size());
+    for (const Node& node : dag.nodes) {
+      if (!adds_in_place(node.kind)) continue;
+      const dag::Input* before = nullptr;
+      for (const dag::Input& input : dag.inputs_of(node)) {
+        const bool adds = before != nullptr && before->port == input.port;
+        terms[first_port[input.source.node.index()] + input.source.index] = {dag.buckets[node.subject.bucket().index()].params[input.port], adds};
+        before = &input;
+      }
+    }
   }
 
   tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
@@ -105,9 +124,9 @@ struct SequentialRun::State : RankMemory {
         operands.push_back(output(id, o, r));
         continue;
       }
-      const tensor::ParamId param = output_param(id, o, body);
-      operands.push_back(contribution_at(param, r));
-      accumulate[o] = std::exchange(contributed[param.index()][r], std::uint8_t{1});
+      const Term& term = terms[first_port[id.index()] + o];
+      operands.push_back(contribution_at(term.param, r));
+      accumulate[o] = term.adds ? 1 : 0;
     }
     std::uint64_t first = 0, count = 0;
     samples_of(node, r, first, count);
@@ -122,23 +141,6 @@ struct SequentialRun::State : RankMemory {
       return dag.buckets[dag.node(input.source.node).subject.bucket().index()].params[input.source.index];
     }
     return body.inputs[port].param;
-  }
-  std::vector<std::vector<tensor::ParamId>> grad_targets;  // per node, per output
-  tensor::ParamId output_param(dag::NodeId id, std::uint32_t port, const dag::Body& body) {
-    if (grad_targets.empty()) {
-      grad_targets.resize(dag.nodes.size());
-      for (const Node& node : dag.nodes) {
-        if (!node.subject.bucket().valid()) continue;
-        for (const dag::Input& input : dag.inputs_of(node)) {
-          if (!input.source.node.valid() || input.cls != dag::EdgeClass::grad || !runs_body(dag.node(input.source.node).kind)) continue;
-          auto& targets = grad_targets[input.source.node.index()];
-          if (targets.size() <= input.source.index) targets.resize(input.source.index + 1);
-          targets[input.source.index] = dag.buckets[node.subject.bucket().index()].params[input.port];
-        }
-      }
-    }
-    const auto& targets = grad_targets[id.index()];
-    return port < targets.size() && targets[port].valid() ? targets[port] : body.outputs[port].param;
   }
 
   /// The ranks that join `r` in a collective, in set order, then coordinate order; with the member node of each.
@@ -176,15 +178,6 @@ struct SequentialRun::State : RankMemory {
     return memory.get();
   }
 
-  /// One input per port: grad ports list all contributions, which lie in one accumulator.
-  std::vector<dag::Input> ports_of(const Node& node) const {
-    std::vector<dag::Input> ports;
-    for (const dag::Input& input : dag.inputs_of(node)) {
-      if (ports.empty() || ports.back().port != input.port) ports.push_back(input);
-    }
-    return ports;
-  }
-
   void all_reduce(const dag::Comm& comm) {
     std::vector<std::uint8_t> done(world, 0);
     for (std::uint64_t r = 0; r < world; ++r) {
@@ -208,7 +201,7 @@ struct SequentialRun::State : RankMemory {
     Memory sum = allocate(type.bytes());
     bool any = false;
     for (const auto& [other, id] : group) {
-      const std::vector<dag::Input> ports = ports_of(dag.node(id));
+      const std::span<const dag::Input> ports = dag.inputs_of(dag.node(id));
       if (ports.empty()) continue;
       dag::Input input = ports[p < ports.size() ? p : 0];
       input.port = p;
@@ -220,19 +213,16 @@ struct SequentialRun::State : RankMemory {
       }
     }
     for (const auto& [other, id] : group) {
-      const Node& node = dag.node(id);
       if (!bucket.valid()) {
         std::memcpy(output(id, p, other), sum.get(), static_cast<std::size_t>(type.bytes()));
         continue;
       }
       const tensor::ParamId param = dag.buckets[bucket.index()].params[p];
       unsigned char* const to = gradient_at(param, other);
-      const bool round = scatters_members(node.kind) && dag.cuts_gradients(dag.buckets[bucket.index()]);
-      if (round) contributed[param.index()][other] = 0;
-      if (!round || !std::exchange(summed[param.index()][other], std::uint8_t{1})) {
-        std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
-      } else {
+      if (terms[first_port[id.index()]].adds) {
         with_element(type.dtype, [&](auto zero) { add_to<decltype(zero)>(to, sum.get(), type.elements()); });
+      } else {
+        std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
       }
     }
   }
@@ -243,7 +233,7 @@ struct SequentialRun::State : RankMemory {
         if (!on(dag.node(receiver).devices, r)) continue;
         std::uint32_t port = 0;
         for (const auto& [other, id] : group_of(comm, r)) {
-          for (const dag::Input& input : ports_of(dag.node(id))) {
+          for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
             const auto bytes = static_cast<std::size_t>(dag.output_type({receiver, port}).bytes());
             std::memcpy(output(receiver, port, r), collective_input(id, input, other), bytes);
             ++port;
@@ -418,6 +408,7 @@ struct SequentialRun::State : RankMemory {
           break;
         }
         case NodeKind::count: count(id, node, r); break;
+        case NodeKind::accumulate: break;  // its terms were added where they were made
         case NodeKind::sum_squares:
           if (!sum_squares(id, node, r)) return false;
           break;
@@ -447,9 +438,6 @@ double SequentialRun::gradient_norm() const { return state_->gradient_norm; }
 
 bool SequentialRun::step(const PiperScalars& scalars) {
   State& s = *state_;
-  for (auto* flags : {&s.contributed, &s.summed}) {
-    for (auto& each : *flags) std::fill(each.begin(), each.end(), 0);
-  }
   std::fill(s.matched.begin(), s.matched.end(), 0);
   s.rank.runtime = s.host.runtime;
   s.rank.seed = s.seed;

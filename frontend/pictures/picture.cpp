@@ -136,8 +136,10 @@ class Inputs {
         if (member != id) from(member, entry);
       }
     }
+    dag::NodeId last;
     for (const dag::Input& input : dag_.inputs_of(node)) {
-      if (input.cls != dag::EdgeClass::param) from(input.source.node, entry);
+      if (input.cls == dag::EdgeClass::param || std::exchange(last, input.source.node) == input.source.node) continue;  // another of its outputs
+      from(input.source.node, entry);
     }
   }
 

@@ -120,6 +120,12 @@ void Dag::set_inputs(NodeId id, std::span<const Input> inputs) {
   node.num_inputs = static_cast<std::uint32_t>(inputs.size());
 }
 
+std::span<const Input> Dag::inputs_of(const Node& node, std::uint32_t port) const {
+  const std::span<const Input> all = inputs_of(node);
+  const auto first = std::partition_point(all.begin(), all.end(), [&](const Input& input) { return input.port < port; });
+  return {first, std::partition_point(first, all.end(), [&](const Input& input) { return input.port == port; })};
+}
+
 std::int64_t Dag::samples_divisor(const Node& node) const {
   std::int64_t parts = 1;
   for (std::size_t i = 0; i < dims.size() && i < kMaxSplitDims; ++i) {
@@ -167,14 +173,12 @@ const Node& Dag::adding_member(const Node& reduction) const {
 }
 
 const tensor::Type& Dag::output_type(Port port) const {
-  // Sends and reductions pass on the type of what they carry: follow it to where it was made.
+  // Sends, sums and reductions pass on the type of what they carry: follow it to where it was made.
   for (;;) {
     const Node& node = nodes[port.node.index()];
     const auto source_of = [&](const Node& reader, std::uint32_t input) {
-      for (const Input& edge : inputs_of(reader)) {
-        if (edge.port == input) return edge.source;
-      }
-      return Port{};
+      const std::span<const Input> sources = inputs_of(reader, input);
+      return sources.empty() ? Port{} : sources.front().source;
     };
     Port next;
     switch (node.kind) {
@@ -228,6 +232,9 @@ const tensor::Type& Dag::output_type(Port port) const {
         }
         break;
       }
+      case NodeKind::accumulate:
+        next = source_of(node, port.index);
+        break;
       case NodeKind::all_reduce:
         next = source_of(adding_member(node), port.index);
         break;
@@ -320,6 +327,7 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
       text = "norm";
       append_devices(text, *this, node.devices);
       break;
+    case NodeKind::accumulate:
     case NodeKind::sum_squares:
     case NodeKind::update:
     case NodeKind::reduce_scatter:

@@ -3,7 +3,7 @@
 //
 // One type for six levels; `level` says what exists. A node on k devices is one node (SPMD). Nodes are flat, ids are positions, text
 // names are computed. Values travel over input ports; class `param` reads what the Update of the step before left (distance 1, never
-// part of a cycle), class `grad` adds: a grad port may have several sources, summed in the listed order.
+// part of a cycle), class `grad` adds: a port of an Accumulate may have several sources, summed in the listed order.
 //
 //   built, split: chunks and their edges       placed: a device set on every node        communicating: Send/Recv pairs, collectives, Norm
 //   ordered: streams and one global linear order       planned: actions, buffers, waits, communicators per role (`plan.h`)
@@ -56,7 +56,7 @@ struct Port {
   friend auto operator<=>(const Port&, const Port&) = default;
 };
 
-/// One edge into a node: `port` is the input port it feeds. Only grad ports have more than one. A param edge of a forward-only program, and that of a frozen parameter, has no
+/// One edge into a node: `port` is the input port it feeds. Only ports of class grad, those of sums in place, have more than one. A param edge of a forward-only program, and that of a frozen parameter, has no
 /// source node: `source.index` is then the parameter's position in its bucket and the home bucket is found by parameter.
 struct Input {
   Port source;
@@ -182,6 +182,8 @@ struct Dag {
   std::unique_ptr<Plan> plan;  // planned
 
   std::span<const Input> inputs_of(const Node& node) const { return {edges.data() + node.first_input, node.num_inputs}; }
+  /// The sources of one port, in their order.
+  std::span<const Input> inputs_of(const Node& node, std::uint32_t port) const;
   const Node& node(NodeId id) const { return nodes[id.index()]; }
   /// Of a collective that adds: itself, or where it adds nothing the first member of its communication that does.
   const Node& adding_member(const Node& reduction) const;
@@ -217,7 +219,13 @@ struct Dag {
   bool leaves_block(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const Bucket& bucket = buckets[node.subject.bucket().index()];
+    if (adds_in_place(node.kind)) return adds_blocks(node);
     return adds_members(node.kind) ? cuts_gradients(bucket) : writes_state(node.kind) && cuts_parameters(bucket);
+  }
+  /// A sum in place of what reductions leave, not of what work makes.
+  bool adds_blocks(const Node& node) const {
+    const Input* const first = adds_in_place(node.kind) && node.num_inputs > 0 ? &edges[node.first_input] : nullptr;
+    return first != nullptr && first->source.node.valid() && adds_members(nodes[first->source.node.index()].kind);
   }
   /// Values that a sum of the bucket's gradients gives, and that an update of it leaves.
   std::uint32_t gradient_values(const Bucket& bucket) const { return cuts_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
@@ -226,12 +234,12 @@ struct Dag {
   bool is_optimizer_state(const Node& node, std::uint32_t output) const {
     return writes_state(node.kind) && output == parameter_values(buckets[node.subject.bucket().index()]);
   }
-  /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`, `gather.stage0.0`;
+  /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `accumulate.stage0.0`, `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`, `gather.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
   /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed); where regions on one device set read an input in several layouts the axes that cut it follow:
   /// `load.tokens.mb3.pp0` and `load.tokens.mb3.pp0.dp`. Nodes of one bucket at several homes, counts, and collectives of losses and
-  /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one round of a bucket are called after the work that
-  /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
+  /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one round of a bucket, and sums of whole gradients, are called after the
+  /// work that begins or ends it (`gather.stage0.0.F.stage0.mb3`, `accumulate.stage0.0.B.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
   /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
   /// The same with that text in place of its indices along split dimensions, where the name has some: `F.stage2.mb` of `F.stage2.mb3`.

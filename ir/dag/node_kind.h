@@ -16,7 +16,7 @@ namespace piper::dag {
 using BucketId = Id<struct BucketTag>;
 
 enum class NodeKind : std::uint8_t {
-#define NODE(name, traffic, subjects, state) name,
+#define NODE(name, traffic, subjects, state, in_place) name,
 #include "ir/dag/nodes.def"
 #undef NODE
 };
@@ -46,10 +46,11 @@ struct NodeTraits {
   Traffic traffic;
   SubjectKinds subjects;
   bool state;
+  bool in_place;
 };
 
 inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
-#define NODE(name, traffic, subjects, state) {#name, Traffic::traffic, subjects, state},
+#define NODE(name, traffic, subjects, state, in_place) {#name, Traffic::traffic, subjects, state, in_place},
 #include "ir/dag/nodes.def"
 #undef NODE
 });
@@ -79,6 +80,8 @@ constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Tra
 constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
 constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) { return traits(kind).subjects.has(subject); }
+/// A sum that who makes its terms adds up: no instruction of a program.
+constexpr bool adds_in_place(NodeKind kind) { return traits(kind).in_place; }
 
 /// What a node speaks of: an input, a loss, the count of a masked loss, a bucket, the norm of the gradients; or nothing.
 class Subject {

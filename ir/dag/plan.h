@@ -30,7 +30,7 @@ bool is_on_host(BufferClass cls);
 struct Buffer {
   std::int64_t offset = 0;  // bytes from the start of its arena, a multiple of 64
   std::int64_t bytes = 0;
-  Port value;               // whose value lies here; invalid for state and workspace. unreduced: output 0 of the reduce_scatter; gathered: output 0 of the gather
+  Port value;               // whose value lies here; invalid for state and workspace. unreduced: output 0 of the accumulate; gathered: output 0 of the gather
   BucketId bucket;          // parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket order
   BufferClass cls = BufferClass::activations;
 };
@@ -47,7 +47,7 @@ struct Wait {
 struct Operand {
   std::int64_t offset = 0;  // within the buffer
   BufferId buffer;
-  bool accumulate = false;  // output of class grad: add to what is there
+  bool accumulate = false;  // a term of a sum, and not the first: add to what is there
 };
 
 struct Action {

@@ -42,6 +42,8 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
       return node.subject.bucket().valid() ? 0 : input_ports(dag, node);
     case NodeKind::fetch:
       return node.subject.bucket().valid() ? 1 : input_ports(dag, node);
+    case NodeKind::accumulate:
+      return input_ports(dag, node);
     case NodeKind::all_reduce:
       return input_ports(dag, dag.adding_member(node));
     case NodeKind::recv:

@@ -49,6 +49,7 @@ LayoutId layout_of(const Dag& dag, Port port) {
     }
     case NodeKind::load: return node.layout;
     case NodeKind::recv: return layout_of(dag, source_of(dag, dag.node(dag.comms[node.comm.index()].members.front()), port.index));
+    case NodeKind::accumulate:
     case NodeKind::offload:
     case NodeKind::fetch: {
       const Port source = source_of(dag, node, port.index);

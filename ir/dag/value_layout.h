@@ -13,7 +13,7 @@
 
 namespace piper::dag {
 
-/// Of an output; what messages, copies and sums over members leave of what they take. Outputs of no body and no load but these repeat.
+/// Of an output; what messages, copies and sums leave of what they take. Outputs of no body and no load but these repeat.
 LayoutId layout_of(const Dag& dag, Port port);
 /// The axes along which a value is a sum that is still to be added up.
 AxisMask summed_axes(const Dag& dag, Port port);

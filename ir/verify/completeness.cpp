@@ -14,13 +14,10 @@ using dag::Instance;
 class Completeness {
  public:
   explicit Completeness(Facts& facts) : facts_(facts), dag_(facts.dag) {
-    grads_.resize(dag_.bodies.size());
     loss_sums_.resize(dag_.bodies.size());
     for (std::size_t b = 0; b < dag_.bodies.size(); ++b) {
       for (std::uint32_t k = 0; k < dag_.bodies[b].outputs.size(); ++k) {
-        const PortKind kind = dag_.bodies[b].outputs[k].kind;
-        if (kind == PortKind::grad) grads_[b].push_back(k);
-        if (kind == PortKind::loss_sum) loss_sums_[b].push_back(k);
+        if (dag_.bodies[b].outputs[k].kind == PortKind::loss_sum) loss_sums_[b].push_back(k);
       }
     }
   }
@@ -30,7 +27,7 @@ class Completeness {
     if (facts_.enough()) return;
     reads();
     updates();
-    if (!dag_.forward_only) gradients();
+    if (!dag_.forward_only) nothing_frozen();
     norms();
     reports();
   }
@@ -171,27 +168,18 @@ class Completeness {
 
   // ---- reads of every output ---------------------------------------------------------------------------------------------
 
-  struct Reads {
-    std::uint16_t reduction = 0, update = 0, sum_squares = 0, other = 0;
-  };
-
-  /// Counts the readers of every output; what is loaded, counted or brought and nobody reads, and a gradient read by anything but a sum, are reported.
+  /// What is loaded, counted, added up or brought and nobody reads is reported.
   void reads() {
-    reads_.resize(facts_.owner.size());
+    read_.assign(facts_.owner.size(), false);
     for (const Node& node : dag_.nodes) {
-      std::uint16_t Reads::*const reader = adds_members(node.kind)              ? &Reads::reduction
-                                           : writes_state(node.kind)            ? &Reads::update
-                                           : node.kind == NodeKind::sum_squares ? &Reads::sum_squares
-                                                                                : &Reads::other;
       for (const Input& input : dag_.inputs_of(node)) {
-        if (!input.source.node.valid()) continue;
-        std::uint16_t& count = reads_[facts_.output(input.source)].*reader;
-        if (count < 0xFFFF) ++count;
+        if (input.source.node.valid()) read_[facts_.output(input.source)] = true;
       }
     }
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      const bool passes_on = is_communication(facts_.kind[i]) || facts_.kind[i] == NodeKind::load || facts_.kind[i] == NodeKind::count;
-      if (!passes_on || unites_blocks(facts_.kind[i])) continue;  // who reads the others is told where they are made complete; a home keeps parameters, read or not
+      const NodeKind kind = facts_.kind[i];
+      const bool passes_on = is_communication(kind) || adds_in_place(kind) || kind == NodeKind::load || kind == NodeKind::count;
+      if (!passes_on || unites_blocks(kind)) continue;  // who reads the others is told where they are made complete; a home keeps parameters, read or not
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
@@ -202,40 +190,33 @@ class Completeness {
 
   /// A collective gives all its members what one of them may need.
   bool is_read(NodeId id, std::uint32_t output) const {
-    const auto read_at = [&](NodeId node) {
-      const Reads& reads = reads_[facts_.output_base[node.index()] + output];
-      return reads.reduction + reads.update + reads.sum_squares + reads.other > 0;
-    };
+    const auto read_at = [&](NodeId node) { return read_[facts_.output_base[node.index()] + output]; };
     if (!is_collective(facts_.kind[id.index()])) return read_at(id);
     const auto& members = dag_.comms[facts_.node(id).comm.index()].members;
     return std::any_of(members.begin(), members.end(), [&](NodeId member) { return output < facts_.outputs_of(member) && read_at(member); });
   }
 
-  // ---- parameters and gradients ------------------------------------------------------------------------------------------
+  // ---- parameters ----------------------------------------------------------------------------------------------------------
 
   void updates() {
     std::vector<std::uint32_t> buckets_of(dag_.params.size(), 0);
-    bucket_of_param_.assign(dag_.params.size(), kNone);
-    for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
-      for (const tensor::ParamId param : dag_.buckets[b].params) {
-        ++buckets_of[param.index()];
-        bucket_of_param_[param.index()] = static_cast<std::uint32_t>(b);
-      }
+    for (const dag::Bucket& bucket : dag_.buckets) {
+      for (const tensor::ParamId param : bucket.params) ++buckets_of[param.index()];
     }
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
       if (buckets_of[p] == 1) continue;
       facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "parameter `{}` stands in `{}` buckets; it is updated in one", facts_.text(dag_.params[p].name), buckets_of[p]);
     }
-    for (auto* list : {&updates_of_, &reduce_of_, &scatter_of_, &gather_of_, &sums_of_, &copies_of_}) list->assign(dag_.buckets.size(), {});
+    for (auto* list : {&updates_of_, &sums_of_, &copies_of_}) list->assign(dag_.buckets.size(), {});
+    trained_.assign(dag_.buckets.size(), false);
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
       if (!node.subject.bucket().valid()) continue;
       const std::size_t b = node.subject.bucket().index();
       if (writes_state(node.kind)) updates_of_[b].push_back(id);
-      if (adds_members(node.kind)) (scatters_members(node.kind) ? scatter_of_ : reduce_of_)[b].push_back(id);
-      if (unites_blocks(node.kind)) gather_of_[b].push_back(id);
       if (copies_to_or_from_host(node.kind)) copies_of_[b].push_back(id);
       if (node.kind == NodeKind::sum_squares) sums_of_[b].push_back(id);
+      if (node.kind == NodeKind::sum_squares || adds_in_place(node.kind) || adds_members(node.kind) || (unites_blocks(node.kind) && !dag_.cuts_parameters(dag_.buckets[b]))) trained_[b] = true;
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
@@ -247,23 +228,22 @@ class Completeness {
         facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), wanted);
         continue;
       }
-      if (homes) gathers(b);
       if (!copied_once(b)) continue;
       if (std::any_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; })) frozen_bucket(b);
-      if (!homes || dag_.forward_only || frozen) continue;
+      if (dag_.forward_only || frozen) continue;
       for (const DeviceSetId home : bucket.homes) {
         const auto at = [&](NodeId id) { return facts_.node(id).devices == home; };
         const auto count = std::count_if(updates_of_[b].begin(), updates_of_[b].end(), at);
         if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its home `{}`", facts_.text(bucket.name), count, facts_.text(home));
       }
-      reduction(b);
-      for (const NodeId reduce : reduce_of_[b]) {
-        if (scattered(b)) sources_of(b, reduce, NodeKind::reduce_scatter);
-      }
-      for (const NodeId update : updates_of_[b]) update_sources(b, update);
-      for (const NodeId sums : sums_of_[b]) {
-        update_sources(b, sums);
-        if (!reduced(b) || (summed_in_blocks(b) && !all_reduced(b))) same_sums(updates_of_[b].front(), sums);
+    }
+  }
+
+  void nothing_frozen() {
+    for (const dag::Body& body : dag_.bodies) {
+      for (const dag::BodyPort& port : body.outputs) {
+        if (port.kind != PortKind::grad || !dag_.params[port.param.index()].frozen || facts_.enough()) continue;
+        facts_.sink.report(Code::wrong_frozen, dag_.params[port.param.index()].loc, "body `{}` makes a gradient of `{}`, which is frozen", facts_.text(body.name), facts_.text(dag_.params[port.param.index()].name));
       }
     }
   }
@@ -295,184 +275,8 @@ class Completeness {
       facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` behind it is not; frozen ones stand last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
     }
     const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
-    const bool alone = reduce_of_[b].empty() && scatter_of_[b].empty() && sums_of_[b].empty() && (gather_of_[b].empty() || kept_in_blocks(b));
-    if (all && alone && bucket.made.repeats() && bucket.state.repeats() && bucket.gradients.repeats()) return;
-    facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : !alone ? "has nodes that reduce, sum or gather it" : "says axes of a reduction");
-  }
-
-  bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut(); }
-  /// Summed by an all_reduce: whole gradients, or the blocks that a reduce_scatter leaves.
-  bool all_reduced(std::size_t b) const {
-    const dag::Bucket& bucket = dag_.buckets[b];
-    return dag_.level >= Level::communicating && ((reduced_over(dag_, bucket) & ~cut_over(dag_, bucket)) != 0 || bucket.homes.size() > 1);
-  }
-  bool reduced(std::size_t b) const { return scattered(b) || all_reduced(b); }
-
-  /// One all_reduce per bucket, one member per home, over the axes whose devices hold different gradients; those that cut its state are summed by a
-  /// reduce_scatter before it, at each home that has gradients, and the parameters are gathered over them, at each home.
-  void reduction(std::size_t b) {
-    const dag::Bucket& bucket = dag_.buckets[b];
-    if ((cut_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is cut over axes along which its gradients are equal", facts_.text(bucket.name));
-      return;
-    }
-    if (!per_home(b, scatter_of_[b], "reduce_scatter", false)) return;
-    const std::vector<NodeId>& nodes = reduce_of_[b];
-    const std::size_t wanted = all_reduced(b) ? bucket.homes.size() : 0;
-    if (nodes.size() != wanted) {
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` all_reduce nodes where it needs `{}`", facts_.text(bucket.name), nodes.size(), wanted);
-      return;
-    }
-    if (nodes.empty()) return;
-    const dag::Comm& comm = dag_.comms[facts_.node(nodes[0]).comm.index()];
-    bool fits = comm.axes == (reduced_over(dag_, bucket) & ~cut_over(dag_, bucket)) && comm.members.size() == bucket.homes.size();
-    for (std::size_t k = 0; fits && k < comm.members.size(); ++k) {
-      const Node& member = facts_.node(comm.members[k]);
-      fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b && member.devices == bucket.homes[k];
-    }
-    if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's homes and axes", facts_.text(bucket.name));
-  }
-
-  /// Of parameters that are cut there may be any number of gathers, as readers ask for; else one stands behind each update of blocks.
-  void gathers(std::size_t b) {
-    if (!dag_.forward_only || kept_in_blocks(b)) per_home(b, gather_of_[b], "gather", true);
-  }
-
-  bool kept_in_blocks(std::size_t b) const { return dag_.cuts_parameters(dag_.buckets[b]); }
-  bool summed_in_blocks(std::size_t b) const { return dag_.cuts_gradients(dag_.buckets[b]); }
-
-  /// Collectives of the devices that share the state of a bucket, at each home alone. A home that makes no gradients has none to scatter.
-  bool per_home(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
-    const dag::Bucket& bucket = dag_.buckets[b];
-    std::vector<std::uint32_t> count(bucket.homes.size(), 0);
-    for (const NodeId id : nodes) {
-      const Node& node = facts_.node(id);
-      const dag::Comm& comm = dag_.comms[node.comm.index()];
-      const auto home = std::find(bucket.homes.begin(), bucket.homes.end(), node.devices);
-      if (home != bucket.homes.end()) ++count[static_cast<std::size_t>(home - bucket.homes.begin())];
-      if (home != bucket.homes.end() && comm.axes == cut_over(dag_, bucket) && comm.members.size() == 1 && scattered(b)) continue;
-      facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one home that share the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
-      return false;
-    }
-    const bool rounds = everywhere ? kept_in_blocks(b) : summed_in_blocks(b);
-    for (std::size_t h = 0; h < count.size() && scattered(b); ++h) {
-      if (rounds && (everywhere || count[h] > 0)) continue;
-      if (count[h] == 1 || (count[h] == 0 && !everywhere && all_reduced(b))) continue;
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its home `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.homes[h]));
-      return false;
-    }
-    return true;
-  }
-
-  /// The gradients that an update reads are those of its bucket, reduced where that is needed.
-  void update_sources(std::size_t b, NodeId id) { sources_of(b, id, all_reduced(b) ? NodeKind::all_reduce : NodeKind::reduce_scatter); }
-
-  void sources_of(std::size_t b, NodeId id, NodeKind reduction) {
-    const Node& node = facts_.node(id);
-    const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
-    for_each_port(dag_, node, [&](std::span<const Input> sources) {
-      if (sources[0].port >= dag_.gradient_values(dag_.buckets[b]) || !reduced(b)) return;
-      const Node& maker = facts_.node(sources[0].source.node);
-      const bool fits = reduction == NodeKind::reduce_scatter && summed_in_blocks(b) ? adds_all_rounds(b, node, sources) : sources.size() == 1 && maker.kind == reduction && maker.subject.bucket() == node.subject.bucket() && sources[0].source.index == sources[0].port;
-      if (!fits) {
-        facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` does not read the reduced gradient of `{}`", facts_.name(id), facts_.text(dag_.params[params[sources[0].port].index()].name));
-      }
-    });
-  }
-
-  /// Every reduce_scatter of the bucket at the reader's home once.
-  bool adds_all_rounds(std::size_t b, const Node& reader, std::span<const Input> sources) const {
-    std::vector<NodeId> rounds, read;
-    for (const NodeId id : scatter_of_[b]) {
-      if (facts_.node(id).devices == reader.devices) rounds.push_back(id);
-    }
-    for (const Input& source : sources) read.push_back(source.source.node);
-    std::sort(rounds.begin(), rounds.end());
-    std::sort(read.begin(), read.end());
-    return rounds == read;
-  }
-
-  /// Contributions stand in memory as one sum, which is added up in one order.
-  void same_sums(NodeId update, NodeId squares) {
-    const std::span<const Input> added = dag_.inputs_of(facts_.node(update)), read = dag_.inputs_of(facts_.node(squares));
-    const bool same = read.size() <= added.size() &&
-                      std::equal(read.begin(), read.end(), added.begin(), [](const Input& a, const Input& b) { return a.source == b.source && a.port == b.port; });
-    if (same) return;
-    facts_.sink.report(Code::wrong_norm, facts_.loc(squares), "`{}` adds other contributions than `{}`, or in another order", facts_.name(squares), facts_.name(update))
-        .related(facts_.loc(update), "`{}` is here", facts_.name(update));
-  }
-
-  /// Every contribution to a gradient is read once by the sum that its parameter's update reads.
-  void gradients() {
-    for (const dag::Body& body : dag_.bodies) {
-      for (const dag::BodyPort& port : body.outputs) {
-        if (port.kind != PortKind::grad || !dag_.params[port.param.index()].frozen || facts_.enough()) continue;
-        facts_.sink.report(Code::wrong_frozen, dag_.params[port.param.index()].loc, "body `{}` makes a gradient of `{}`, which is frozen", facts_.text(body.name), facts_.text(dag_.params[port.param.index()].name));
-      }
-    }
-    // Which parameter each contribution is added to, from the sums' side.
-    std::vector<std::uint32_t>& added_to = facts_.added_to;
-    added_to.assign(facts_.owner.size(), kNone);
-    for (const NodeId id : facts_.around) {
-      if (facts_.enough()) break;
-      const Node& node = facts_.node(id);
-      const bool sum = node.subject.bucket().valid() && (adds_members(node.kind) || writes_state(node.kind) || node.kind == NodeKind::sum_squares);
-      if (!sum) continue;
-      const std::vector<tensor::ParamId>& params = dag_.buckets[node.subject.bucket().index()].params;
-      const std::size_t ports = scatters_members(node.kind) ? params.size() : dag_.gradient_values(dag_.buckets[node.subject.bucket().index()]);
-      for_each_port(dag_, node, [&](std::span<const Input> sources) {
-        if (sources[0].port >= ports) return;
-        for (const Input& source : sources) {
-          const Node& maker = facts_.node(source.source.node);
-          if (adds_members(maker.kind)) {
-            if (maker.subject.bucket() == node.subject.bucket() && source.source.index == sources[0].port && (!adds_members(node.kind) || (scatters_members(maker.kind) && !scatters_members(node.kind)))) continue;
-          } else if (runs_body(maker.kind) && body_of(maker).outputs[source.source.index].kind == PortKind::grad) {
-            const dag::BodyPort& port = body_of(maker).outputs[source.source.index];
-            std::uint32_t& to = added_to[facts_.output(source.source)];
-            const std::uint32_t param = params[sources[0].port].value();
-            const bool right = (to == kNone || to == param) && (facts_.shared_body[maker.body.index()] || port.param.value() == param);
-            to = param;
-            if (right) continue;
-          }
-          facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}`, which is no gradient of `{}`", facts_.name(id), facts_.text(source.source), facts_.text(dag_.params[params[sources[0].port].index()].name))
-              .related(maker.loc, "`{}` is made here", facts_.name(source.source.node));
-          return;
-        }
-      });
-    }
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (!runs_body(facts_.kind[i])) continue;
-      if (facts_.enough()) return;
-      const Node& node = dag_.nodes[i];
-      const std::vector<dag::BodyPort>& outputs = body_of(node).outputs;
-      for (const std::uint32_t k : grads_[node.body.index()]) {
-        const std::uint32_t out = facts_.output_base[i] + k;
-        const Reads& reads = reads_[out];
-        const Port port{NodeId::at(i), k};
-        if (added_to[out] == kNone) {
-          facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` reaches no update", facts_.text(port), facts_.text(dag_.params[outputs[k].param.index()].name));
-          continue;
-        }
-        const std::size_t b = bucket_of_param_[added_to[out]];
-        const bool reduce = reduced(b);
-        const std::uint16_t squares = !reduce && !sums_of_[b].empty() ? 1 : 0;
-        const bool once = reads.other == 0 && reads.reduction == (reduce ? 1 : 0) && reads.update == (reduce ? 0 : updates_of_[b].size()) && reads.sum_squares == squares;
-        if (!once) {
-          facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[added_to[out]].name));
-        }
-        if (dag_.level >= Level::placed && summed_over(dag_, node, k) != reduced_over(dag_, dag_.buckets[b])) {
-          facts_.sink.report(Code::wrong_reduction, dag_.buckets[b].loc, "the gradient `{}` differs along other axes than bucket `{}` is reduced over", facts_.text(port), facts_.text(dag_.buckets[b].name));
-        }
-      }
-    }
-    // A parameter that is read must also be trained; one whose update adds nothing would keep its start.
-    std::vector<bool> contributed(dag_.params.size(), false);
-    for (const std::uint32_t param : added_to) {
-      if (param != kNone) contributed[param] = true;
-    }
-    for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
-      if (!contributed[p] && !dag_.params[p].frozen) facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "no gradient reaches the update of parameter `{}`", facts_.text(dag_.params[p].name));
-    }
+    if (all && !trained_[b] && bucket.made.repeats() && bucket.state.repeats() && bucket.gradients.repeats()) return;
+    facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : trained_[b] ? "has nodes that add, reduce, sum or gather it" : "says axes of a reduction");
   }
 
   // ---- norms and reports -------------------------------------------------------------------------------------------------
@@ -581,11 +385,11 @@ class Completeness {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> split_;  // per chunk: the dimensions its nodes are split along
-  std::vector<std::vector<std::uint32_t>> grads_, loss_sums_;  // per body: those outputs
+  std::vector<std::vector<std::uint32_t>> loss_sums_;  // per body: those outputs
   std::vector<NodeId> summing_;       // the chunk nodes that make sums of losses
-  std::vector<Reads> reads_;
-  std::vector<std::vector<NodeId>> updates_of_, reduce_of_, scatter_of_, gather_of_, sums_of_, copies_of_;  // per bucket
-  std::vector<std::uint32_t> bucket_of_param_;
+  std::vector<bool> read_;             // per output
+  std::vector<std::vector<NodeId>> updates_of_, sums_of_, copies_of_;  // per bucket
+  std::vector<bool> trained_;         // per bucket: it has nodes as those have whose parameters are trained
   static constexpr std::int64_t kUnknown = -1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;  // per body and output that sums a loss
   std::vector<Elements> elements_;  // per loss

@@ -43,7 +43,7 @@ struct FactTables {
   std::vector<NodeId> around;              // the nodes that are no chunk, load, send or recv: few
   std::vector<std::uint32_t> position;     // per node: its place in the global order; empty where the order is not one of all nodes
   std::vector<std::int64_t> output_bytes;  // per output: size of one device's part
-  std::vector<std::uint32_t> added_to;     // per output: the parameter to whose gradient it is added, else kNone; `check_completeness` fills it
+  std::vector<std::uint32_t> added_to;     // per output: the parameter to whose gradient it is added, else kNone; `check_gradients` fills it
   bool all_on_devices_and_streams = true;  // every node says both
   bool follows_order = false;              // every node stands in the global order after all that it needs
 };
@@ -125,8 +125,10 @@ void check_bodies(Facts& facts);
 void check_homes(Facts& facts);
 /// What runs again: it computes what its forward did, from what that read or kept, for its own backward alone.
 void check_recompute(Facts& facts);
-/// Every instance, gradient, parameter, loss once.
+/// Every instance, parameter, loss once.
 void check_completeness(Facts& facts);
+/// Every contribution to a gradient once, on the way to its update. Fills `added_to`.
+void check_gradients(Facts& facts);
 /// Gathers and reductions of what is cut, and copies to the host: they are called after work that they serve.
 void check_rounds(Facts& facts);
 /// Chunks that share a body: each is held to its own parameters, inputs and neighbours.

@@ -246,6 +246,9 @@ class Edges {
       case NodeKind::recv:
         needed = 0;
         break;
+      case NodeKind::accumulate:
+        needed = dag_.adds_blocks(node) ? 1 : params_of(node);
+        break;
       case NodeKind::sum_squares:
         needed = dag_.gradient_values(bucket_of(node));
         break;
@@ -348,50 +351,73 @@ class Edges {
 
   void port(NodeId id, const Node& node, std::span<const Input> sources) {
     if (!on_device(id, node, sources)) return;
+    if (adds_in_place(node.kind)) return terms(id, node, sources);
+    if (!one_source(id, sources)) return;
     if (copies_to_or_from_host(node.kind) && !copied(id, node, sources[0])) return;
     if (runs_body(node.kind)) {
       if (sources[0].port >= body_of(node).inputs.size()) return;  // counted as a wrong number of inputs
-      return chunk_port(id, node, sources);
+      return chunk_port(id, node, sources[0]);
     }
-    const bool sums = writes_state(node.kind) || node.kind == NodeKind::sum_squares || adds_members(node.kind);
-    const bool gathers_again = unites_blocks(node.kind) && keeps_block(node);
-    for (std::size_t k = 0; k < sources.size(); ++k) {
-      if (sources[k].cls == EdgeClass::param && !gathers_again) {
-        wrong(id, "`{}` reads a parameter, which only chunks do", facts_.name(id));
-        return;
-      }
-    }
-    if (sources.size() > 1 && !(sums && sources[0].cls == EdgeClass::grad)) {
-      wrong(id, "input `{}` of `{}` has `{}` sources; only gradients are summed", sources[0].port, facts_.name(id), sources.size());
+    const Input& source = sources[0];
+    if (source.cls == EdgeClass::param && !(unites_blocks(node.kind) && keeps_block(node))) {
+      wrong(id, "`{}` reads a parameter, which only chunks do", facts_.name(id));
       return;
     }
-    if (unites_blocks(node.kind)) return gathered(id, node, sources[0]);
-    const bool whole = sums && node.subject.bucket().valid() && (scatters_members(node.kind) || !sums_block(node));
-    const bool bucket = sums && node.subject.bucket().valid() && sources[0].port < (whole ? params_of(node) : 1);
-    for (const Input& source : sources) {
-      if (bucket) {
-        if (source.cls != EdgeClass::grad) {
-          wrong(id, "input `{}` of `{}` is a gradient, which this class of edge does not feed", sources[0].port, facts_.name(id));
-          return;
-        }
-        const tensor::Type& type = values_.type(facts_.output(source.source));
-        if (!whole) {
-          const std::int64_t elements = bucket_elements(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
-          if (type.elements() == elements && type.dtype == tensor::wide(dag_.param_types[bucket_of(node).params.front().index()].dtype)) continue;
-          wrong(id, "`{}` takes a block of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
-          return;
-        }
-        const tensor::ParamId param = dag_.buckets[node.subject.bucket().index()].params[sources[0].port];
-        const tensor::Type wanted = tensor::gradient_type(dag_.param_types[param.index()]);
-        if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
-      } else if (writes_state(node.kind) && bucket_of(node).state_on_host && sources[0].port == dag_.inputs_of(node).back().port) {
-        const Node& maker = facts_.node(source.source.node);
-        if (returns_to_device(maker.kind) && maker.subject == node.subject && source.cls == EdgeClass::data) continue;
-        wrong(id, "the last input of `{}` is the optimizer state of its bucket, not `{}`", facts_.name(id), facts_.text(source.source));
-      } else if (writes_state(node.kind) && facts_.node(source.source.node).kind != NodeKind::norm) {
-        wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
-      }
+    if (unites_blocks(node.kind)) return gathered(id, node, source);
+    const bool sums = node.subject.bucket().valid() && (writes_state(node.kind) || node.kind == NodeKind::sum_squares || adds_members(node.kind));
+    if (!sums) return;
+    const bool whole = scatters_members(node.kind) || !sums_block(node);
+    if (source.port < (whole ? params_of(node) : 1)) return (void)gradient(id, node, source, whole);
+    if (!writes_state(node.kind)) return;  // counted as a wrong number of inputs
+    const Node& maker = facts_.node(source.source.node);
+    if (bucket_of(node).state_on_host && source.port == dag_.inputs_of(node).back().port) {
+      if (returns_to_device(maker.kind) && maker.subject == node.subject) return;
+      wrong(id, "the last input of `{}` is the optimizer state of its bucket, not `{}`", facts_.name(id), facts_.text(source.source));
+    } else if (maker.kind != NodeKind::norm) {
+      wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
     }
+  }
+
+  /// Nothing but a sum in place adds.
+  bool one_source(NodeId id, std::span<const Input> sources) {
+    if (sources.size() > 1) {
+      wrong(id, "input `{}` of `{}` has `{}` sources; only an `accumulate` adds", sources[0].port, facts_.name(id), sources.size());
+      return false;
+    }
+    if (sources[0].cls != EdgeClass::grad) return true;
+    wrong(id, "input `{}` of `{}` is a term of a sum, and only an `accumulate` adds", sources[0].port, facts_.name(id));
+    return false;
+  }
+
+  /// All are gradients of one parameter, or blocks.
+  void terms(NodeId id, const Node& node, std::span<const Input> sources) {
+    const bool whole = !dag_.adds_blocks(node);
+    if (sources[0].port >= (whole ? params_of(node) : 1)) return;  // counted as a wrong number of inputs
+    const tensor::Type* fits = nullptr;  // most are of one type
+    for (const Input& source : sources) {
+      if (source.cls != EdgeClass::grad) {
+        wrong(id, "input `{}` of `{}` adds `{}`, which this class of edge does not bring", source.port, facts_.name(id), facts_.text(source.source));
+        return;
+      }
+      const tensor::Type* const type = &values_.type(facts_.output(source.source));
+      if (type != fits && !gradient(id, node, source, whole)) return;
+      fits = type;
+    }
+  }
+
+  /// The type of a gradient of the bucket, or of one device's block of all of them.
+  bool gradient(NodeId id, const Node& node, const Input& source, bool whole) {
+    const tensor::Type& type = values_.type(facts_.output(source.source));
+    if (!whole) {
+      const std::int64_t elements = bucket_elements(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
+      if (type.elements() == elements && type.dtype == tensor::wide(parameter_dtype(dag_, bucket_of(node)))) return true;
+      wrong(id, "`{}` takes a block of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
+      return false;
+    }
+    const tensor::Type wanted = tensor::gradient_type(dag_.param_types[bucket_of(node).params[source.port].index()]);
+    if (type.dtype == wanted.dtype && type.elements() == wanted.elements()) return true;
+    types(id, source.port, source.source, wanted);
+    return false;
   }
 
   /// A gather takes the parameters as the update of its bucket leaves them: in this step, or where a block is all that is kept, in the one before.
@@ -415,15 +441,10 @@ class Edges {
         .related(facts_.loc(source.node), "`{}` is made here", facts_.name(source.node));
   }
 
-  void chunk_port(NodeId id, const Node& node, std::span<const Input> sources) {
-    const dag::BodyPort& port = body_of(node).inputs[sources[0].port];
-    const Input& edge = sources[0];
-    if (sources.size() > 1) {
-      wrong(id, "input `{}` of `{}` has `{}` sources; only gradients are summed", edge.port, facts_.name(id), sources.size());
-      return;
-    }
+  void chunk_port(NodeId id, const Node& node, const Input& edge) {
+    const dag::BodyPort& port = body_of(node).inputs[edge.port];
     if (port.kind == PortKind::param && edge.cls == EdgeClass::data && edge.source.node.valid() && unites_blocks(facts_.node(edge.source.node).kind)) return gathered_param(id, node, edge, port);
-    if ((edge.cls == EdgeClass::param) != (port.kind == PortKind::param) || edge.cls == EdgeClass::grad) {
+    if ((edge.cls == EdgeClass::param) != (port.kind == PortKind::param)) {
       wrong(id, "input `{}` of `{}` is a `{}` port, which this class of edge does not feed", edge.port, facts_.name(id), port_kind_name(port.kind));
       return;
     }

@@ -71,6 +71,7 @@ class IssueOrder {
     std::vector<NodeId> last[] = {std::vector<NodeId>(sets), std::vector<NodeId>(sets)};  // work, communication
     for (const NodeId id : dag_.order) {
       const Node& node = facts_.node(id);
+      if (adds_in_place(node.kind)) continue;
       std::vector<NodeId>& of_kind = last[is_communication(node.kind) ? 1 : 0];
       for (const std::uint32_t set : meeting[node.devices.index()]) {
         if (of_kind[set].valid()) link(of_kind[set], id, Why::follows);

@@ -21,7 +21,7 @@ constexpr Attribute<Node> kOfNodes[] = {
     {"a communication", Level::communicating, [](const Node& node) { return is_communication(node.kind); }},
     {"a part of the norm", Level::communicating, [](const Node& node) { return node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm; }},
     {"a copy to or from the host", Level::ordered, [](const Node& node) { return copies_to_or_from_host(node.kind); }},
-    {"a round of work", Level::ordered, [](const Node& node) { return is_collective(node.kind) && node.chunk.valid(); }},
+    {"a round of work", Level::ordered, [](const Node& node) { return (is_collective(node.kind) || adds_in_place(node.kind)) && node.chunk.valid(); }},
     {"a stream", Level::ordered, [](const Node& node) { return node.stream.valid(); }},
 };
 

@@ -14,7 +14,7 @@ using dag::EdgeClass;
 struct Content {
   enum class Kind : std::uint8_t { initial, claimed, garbage, value, sum, optimizer } kind = Kind::initial;
   std::uint8_t step = 0;
-  std::uint32_t id = kNone;     // claimed: parameter; value: output; sum: the sum's first edge; optimizer: bucket
+  std::uint32_t id = kNone;     // claimed: parameter; value, sum: output; optimizer: bucket
   std::uint32_t count = 0;      // sum: contributions so far
   std::uint32_t buffer = kNone; // that it was written to
   std::int64_t base = 0;        // where the value begins
@@ -43,7 +43,7 @@ struct Access {
   std::uint32_t first = 0, last = 0;  // cells
   std::uint32_t buffer = kNone;
   std::int64_t base = 0;
-  std::uint32_t id = kNone;     // the output; of a sum its first edge; read_state, write_state: the bucket
+  std::uint32_t id = kNone;     // the output, of a term that of its sum; read_state, write_state: the bucket
   std::uint32_t other = kNone;  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that may lie there; write_sum: which contribution
 };
 
@@ -227,7 +227,7 @@ class RoleMemoryCheck {
     } else if (const std::uint32_t sum = sums_.sum_of[port.output]; sum != kNone) {
       access.kind = Access::Kind::read_sum;
       access.id = sum;
-      access.other = port.sources;
+      access.other = sums_.place[port.output];
     } else {
       access.kind = Access::Kind::read_value;
       access.id = port.output;
@@ -404,7 +404,7 @@ class RoleMemoryCheck {
     const Content& has = cells_[c].content;
     const Input& edge = dag_.edges[view_->ports(a - first_action_)[operand].edge];
     const std::string what = wanted.kind == Content::Kind::claimed ? "parameter `" + std::string(facts_.text(dag_.params[wanted.id].name)) + "`"
-                             : wanted.kind == Content::Kind::sum   ? "the whole gradient with `" + facts_.text(edge.source) + "`"
+                             : wanted.kind == Content::Kind::sum   ? "the whole sum `" + facts_.text(edge.source) + "`"
                                                                    : "`" + facts_.text(edge.source) + "`";
     auto report = reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs {}, but byte `{}` of the arena of `{}` holds {}{}", plan_.name(a), what, byte_of(c),
                                        facts_.text(role_->name), describe(has), has.id != wanted.id ? "" : has.base != wanted.base ? ", begun at another place" : has.buffer != wanted.buffer ? ", written to another buffer" : "");
@@ -573,19 +573,15 @@ void MemoryCheck::check(const RoleView& view, const HappensBefore& before) { mem
 
 Sums::Sums(const Facts& facts) : sum_of(facts.owner.size(), kNone), place(facts.owner.size(), 0) {
   for (const NodeId id : facts.around) {
-    const Node& node = facts.node(id);
-    if (!node.subject.bucket().valid() || (!adds_members(node.kind) && !writes_state(node.kind))) continue;
-    for_each_port(facts.dag, node, [&](std::span<const Input> sources) {
-      if (!sources[0].source.node.valid()) return;
-      // Rounds of a reduction add up like contributions of work.
-      const Node& maker = facts.node(sources[0].source.node);
-      const bool round = scatters_members(maker.kind) && !facts.dag.buckets[maker.subject.bucket().index()].gradients.repeats();
-      if (!runs_body(maker.kind) && !round) return;
-      const auto id = static_cast<std::uint32_t>(sources.data() - facts.dag.edges.data());
-      for (std::size_t k = 0; k < sources.size(); ++k) {
-        sum_of[facts.output(sources[k].source)] = id;
-        place[facts.output(sources[k].source)] = static_cast<std::uint32_t>(k);
+    if (!adds_in_place(facts.node(id).kind)) continue;
+    for_each_port(facts.dag, facts.node(id), [&](std::span<const Input> terms) {
+      const std::uint32_t sum = facts.output({id, terms[0].port});
+      for (std::uint32_t k = 0; k < terms.size(); ++k) {
+        sum_of[facts.output(terms[k].source)] = sum;
+        place[facts.output(terms[k].source)] = k;
       }
+      sum_of[sum] = sum;
+      place[sum] = static_cast<std::uint32_t>(terms.size());
     });
   }
 }

@@ -172,7 +172,10 @@ class Order {
       }
       const Node& node = dag_.nodes[i];
       if (!facts_.tables->follows_order) sources(id, position);
-      if (!node.stream.valid()) {
+      if (adds_in_place(node.kind)) {
+        if (node.stream.valid()) facts_.sink.report(Code::wrong_stream, node.loc, "`{}` is on stream `{}`, and no device does work for it", facts_.name(id), facts_.text(dag_.streams[node.stream.index()].name));
+        if (dag_.level == Level::ordered) terms(id, position);  // of a plan its own actions say more
+      } else if (!node.stream.valid()) {
         facts_.sink.report(Code::wrong_stream, node.loc, "`{}` has no stream", facts_.name(id));
       } else if ((node.stream.value() == 0) == is_communication(node.kind)) {
         facts_.sink.report(Code::wrong_stream, node.loc, "`{}` is on stream `{}`; the first stream is for work, the others are for communication", facts_.name(id),
@@ -181,6 +184,9 @@ class Order {
     }
     for (const auto& [first, second] : dag_.temporal) {
       if (facts_.enough()) return;
+      for (const NodeId id : {first, second}) {
+        if (adds_in_place(facts_.kind[id.index()])) facts_.sink.report(Code::wrong_order, facts_.loc(id), "an order names `{}`, for which no device does work", facts_.name(id));
+      }
       if (first == second) facts_.sink.report(Code::wrong_order, facts_.loc(first), "`{}` is ordered after itself", facts_.name(first));
       if (position[first.index()] > position[second.index()]) before(first, second, "is ordered after it");
     }
@@ -215,6 +221,18 @@ class Order {
       const NodeId send = dag_.comms[node.comm.index()].members.front();
       if (position[send.index()] > position[id.index()]) before(send, id, "receives it");
     }
+  }
+
+  /// They are added as they are made.
+  void terms(NodeId id, const std::vector<std::uint32_t>& position) {
+    for_each_port(dag_, facts_.node(id), [&](std::span<const Input> sources) {
+      for (std::size_t k = 1; k < sources.size(); ++k) {
+        const NodeId first = sources[k - 1].source.node, second = sources[k].source.node;
+        if (position[first.index()] <= position[second.index()]) continue;
+        facts_.sink.report(Code::wrong_order, facts_.loc(id), "`{}` adds `{}` before `{}`, which is made before it", facts_.name(id), facts_.name(first), facts_.name(second));
+        return;
+      }
+    });
   }
 
   void before(NodeId first, NodeId second, std::string_view why) {

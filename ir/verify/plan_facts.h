@@ -89,9 +89,8 @@ class HappensBefore {
 class RoleView {
  public:
   struct Port {
-    std::uint32_t edge = 0;          // its first source, in the edge pool
-    std::uint32_t sources = 0;
-    std::uint32_t output = kNone;    // of the first source; none: a parameter that no update of this program leaves
+    std::uint32_t edge = 0;          // its source, in the edge pool
+    std::uint32_t output = kNone;    // that it reads; none: a parameter that no update of this program leaves
     dag::EdgeClass cls = dag::EdgeClass::data;
   };
   struct Entry {
@@ -130,11 +129,11 @@ struct Windows {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> far;   // the two messages that need it
 };
 
-/// Contributions that are added in one place.
+/// What is added in one place.
 struct Sums {
   explicit Sums(const Facts& facts);
-  std::vector<std::uint32_t> sum_of;  // per output: the sum, named by its first edge; kNone: none
-  std::vector<std::uint32_t> place;   // per output: which contribution it is
+  std::vector<std::uint32_t> sum_of;  // per output that is a sum, or a term of one: the sum's output; kNone: neither
+  std::vector<std::uint32_t> place;   // per output: which term it is; of a sum how many it has
 };
 
 /// Roles cover the mesh; each has exactly the actions of its devices; streams and communicators fit. Fills the tables.

@@ -164,7 +164,7 @@ class Shape {
 
   void actions() {
     std::vector<std::uint32_t> nodes_of(dag_.device_sets.size(), 0);
-    for (const Node& node : dag_.nodes) ++nodes_of[node.devices.index()];
+    for (const Node& node : dag_.nodes) nodes_of[node.devices.index()] += adds_in_place(node.kind) ? 0 : 1;
     std::vector<std::uint64_t> wanted(plan_.plan.roles.size(), 0);
     for (std::size_t s = 0; s < roles_in_.size(); ++s) {
       for (const std::uint32_t role : roles_in_[s]) wanted[role] += nodes_of[s];
@@ -182,6 +182,11 @@ class Shape {
         plan_.role_of.push_back(r);
         const Node& node = facts_.node(action.node);
         plan_.steps.push_back({action.node.value(), is_communication(node.kind) ? node.comm.value() : kNone, 0, action.position});
+        if (adds_in_place(node.kind)) {
+          facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` has an action for `{}`, and no device does work for it", role_name(r), facts_.name(action.node));
+          if (facts_.enough()) return;
+          continue;
+        }
         if (last[action.node.index()] == r) {
           facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}` twice", role_name(r), facts_.name(action.node));
         } else if (held_by[node.devices.index()] != r) {
@@ -199,7 +204,7 @@ class Shape {
       if (own == wanted[r]) continue;
       for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
         const Node& node = dag_.nodes[i];
-        if (last[i] != r && in(role, dag_.device_sets[node.devices])) {
+        if (last[i] != r && !adds_in_place(node.kind) && in(role, dag_.device_sets[node.devices])) {
           facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` lacks `{}`", role_name(r), facts_.name(NodeId::at(i)));
         }
       }
@@ -362,22 +367,20 @@ void RoleView::set_role(std::uint32_t number) {
     entry.first_port = static_cast<std::uint32_t>(ports_.size());
     for_each_port(dag, node, [&](std::span<const Input> sources) {
       const auto edge = static_cast<std::uint32_t>(sources.data() - dag.edges.data());
-      ports_.push_back({edge, static_cast<std::uint32_t>(sources.size()), kNone, sources[0].cls});
+      ports_.push_back({edge, kNone, sources[0].cls});
     });
   }
   entries_[count].first_port = static_cast<std::uint32_t>(ports_.size());
   for (std::uint32_t i = 0; i < count; ++i) {
     for (std::uint32_t p = entries_[i].first_port; p < entries_[i + 1].first_port; ++p) {
       Port& port = ports_[p];
-      const Port at = port;
-      if (dag.edges[at.edge].source.node.valid()) port.output = facts.output(dag.edges[at.edge].source);
-      for (std::uint32_t e = at.edge; e < at.edge + at.sources; ++e) {
-        const NodeId source = dag.edges[e].source.node;
-        if (!source.valid() || !is_recv(facts.kind[source.index()])) continue;
-        const std::uint32_t local = local_[source.index()];
-        if (local >= count || entries_[local].node != source.value()) continue;
-        if (entries_[local].first_reader == kNone) entries_[local].first_reader = i;
-      }
+      const dag::Port source = dag.edges[port.edge].source;
+      if (!source.node.valid()) continue;
+      port.output = facts.output(source);
+      if (!is_recv(facts.kind[source.node.index()])) continue;
+      const std::uint32_t local = local_[source.node.index()];
+      if (local >= count || entries_[local].node != source.node.value()) continue;
+      if (entries_[local].first_reader == kNone) entries_[local].first_reader = i;
     }
   }
 }
@@ -394,7 +397,7 @@ std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& r
 
 namespace {
 
-/// Whole gradients or parameters of which a device keeps a block, called after the collective that ends or begins their life.
+/// Whole gradients or parameters of which a device keeps a block, called after their sum or the gather that begins their life.
 bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
   const bool gradients = buffer.cls == dag::BufferClass::unreduced;
   const Node* const node = buffer.value.node.valid() && buffer.value.index == 0 ? &facts.node(buffer.value.node) : nullptr;
@@ -403,11 +406,11 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
     const std::int64_t elements = bucket_elements(facts.dag, whole);
     return gradients ? gradient_bytes(facts.dag, whole, elements) : parameter_bytes(facts.dag, whole, elements);
   };
-  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? scatters_members(node->kind) : unites_blocks(node->kind)) &&
+  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? adds_in_place(node->kind) && !facts.dag.adds_blocks(*node) : unites_blocks(node->kind)) &&
                     !(gradients ? facts.dag.buckets[bucket.index()].gradients : facts.dag.buckets[bucket.index()].parameters).repeats() &&
                     buffer.bytes == bytes(facts.dag.buckets[bucket.index()]);
   if (!fits) {
-    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its collective is", role, buffer.offset, buffer.bytes,
+    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its node is", role, buffer.offset, buffer.bytes,
                         buffer_class_name(buffer.cls));
   }
   return fits;

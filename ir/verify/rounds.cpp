@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -8,8 +9,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Collectives of parameters and gradients that are cut are called after work whose round they begin or end: who reads what a gather makes whole, and whose gradients a
-/// reduce_scatter sums.
+/// Collectives of parameters and gradients that are cut are called after work whose round they begin or end: who reads what a gather makes whole, and whose gradients an
+/// accumulate adds and a reduce_scatter sums.
 class Rounds {
  public:
   explicit Rounds(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -32,21 +33,18 @@ class Rounds {
       for (const Input& input : dag_.inputs_of(node)) {
         if (!input.source.node.valid()) continue;
         const Node& maker = facts_.node(input.source.node);
-        if (scatters_members(node.kind) && called_.contains(NodeId(i)) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::each &&
-            input.source.node != dag_.inputs_of(node).front().source.node) {
-          facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(NodeId(i)));
-          return;
-        }
         if (runs_body(node.kind) && (unites_blocks(maker.kind) || returns_to_device(maker.kind))) rounds_.insert(round(input.source.node, node));
         if (leaves_device(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
         if (const auto leaves = leaves_.find(input.source); leaves != leaves_.end() && runs_body(node.kind)) rounds_.insert(round(leaves->second, node));
-        if (scatters_members(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
       }
     }
     for (const NodeId id : called_) {
-      if (rounds_.contains(round(id, facts_.node(id)))) continue;
-      facts_.sink.report(copies_to_or_from_host(facts_.node(id).kind) ? Code::wrong_edge : Code::wrong_reduction, facts_.loc(id), "`{}` is called after work that neither reads nor makes what it moves",
-                         facts_.name(id));
+      const Node& node = facts_.node(id);
+      if (adds_in_place(node.kind) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::each && of_several(node)) {
+        facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(id));
+      } else if (!(is_sum(node) ? sums(node) : rounds_.contains(round(id, node)))) {
+        facts_.sink.report(copies_to_or_from_host(node.kind) ? Code::wrong_edge : Code::wrong_reduction, node.loc, "`{}` is called after work that neither reads nor makes what it moves", facts_.name(id));
+      }
     }
   }
 
@@ -54,10 +52,28 @@ class Rounds {
   using Round = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
   static Round round(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
 
+  /// Of gradients, on a device or over several.
+  static bool is_sum(const Node& node) { return adds_in_place(node.kind) || scatters_members(node.kind); }
+
+  bool of_several(const Node& sum) const {
+    const std::span<const Input> terms = dag_.inputs_of(sum);
+    return std::any_of(terms.begin(), terms.end(), [&](const Input& term) { return term.source.node != terms.front().source.node; });
+  }
+
+  /// It adds what the work makes that it is called after, or a sum of that.
+  bool sums(const Node& node) const {
+    const std::span<const Input> inputs = dag_.inputs_of(node);
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+      if (!input.source.node.valid()) return false;
+      const Node& maker = facts_.node(input.source.node);
+      return runs_body(maker.kind) == adds_in_place(node.kind) && maker.chunk == node.chunk && maker.pass == node.pass && maker.instance == node.instance;
+    });
+  }
+
   bool in_blocks(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    return (scatters_members(node.kind) && dag_.cuts_gradients(bucket)) || (unites_blocks(node.kind) && dag_.cuts_parameters(bucket));
+    return (is_sum(node) && dag_.cuts_gradients(bucket)) || (unites_blocks(node.kind) && dag_.cuts_parameters(bucket));
   }
 
   Facts& facts_;

@@ -218,7 +218,7 @@ class Tables {
       if (at == dag::Instance::kNone) continue;
       if (i >= num_dims_ || at < 0 || static_cast<std::uint32_t>(at) >= dag_.dims[i].extent) return fail(id, "has an index outside its split dimension");
     }
-    if (!node.devices.valid() || !node.stream.valid()) complete_ = false;
+    if (!node.devices.valid() || (!node.stream.valid() && !adds_in_place(node.kind))) complete_ = false;
     std::uint32_t port = 0;
     for (const Input& input : dag_.inputs_of(node)) {
       if (input.port < port) return fail(id, "has inputs that are not ascending by port");

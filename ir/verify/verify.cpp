@@ -18,6 +18,7 @@ bool check_graph(Facts& facts) {
   check_header(facts);
   check_layouts(facts);
   if (facts.ok()) check_completeness(facts);
+  if (facts.ok()) check_gradients(facts);
   if (facts.ok()) check_instances(facts);
   if (facts.ok()) check_rounds(facts);
   if (facts.ok()) check_counts(facts);

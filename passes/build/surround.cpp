@@ -90,6 +90,23 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
   }
 }
 
+std::vector<Input> reads_of(const Dag& dag, NodeId node) {
+  std::vector<Input> reads;
+  for (std::uint32_t i = 0; i < dag.node(node).num_outputs; ++i) reads.push_back({{node, i}, i, EdgeClass::data});
+  return reads;
+}
+
+std::vector<Input> accumulate(Dag& dag, BucketId bucket, DeviceSetId devices, std::span<const Input> contributions) {
+  if (contributions.empty()) return {};
+  Node sums;
+  sums.kind = NodeKind::accumulate;
+  sums.subject = Subject::of_bucket(bucket);
+  sums.devices = devices;
+  sums.num_outputs = static_cast<std::uint32_t>(dag.buckets[bucket.index()].params.size());
+  sums.loc = dag.buckets[bucket.index()].loc;
+  return reads_of(dag, dag.add(sums, contributions));
+}
+
 void surround(Dag& dag) {
   remove_surroundings(dag);
   Loads loads(dag);
@@ -118,7 +135,7 @@ void surround(Dag& dag) {
       if (!bucket.homes.empty()) update.devices = bucket.homes[h];
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
       update.loc = bucket.loc;
-      updates[b].push_back(dag.add(update, inputs));
+      updates[b].push_back(dag.add(update, accumulate(dag, BucketId::at(b), update.devices, inputs)));
     }
   }
   connect_params(dag, updates);

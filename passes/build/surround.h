@@ -1,7 +1,7 @@
 #pragma once
-// Surround: gives the compute nodes what stands around them: loads of inputs, updates of parameters, counts and reports of losses.
+// Surround: gives the compute nodes what stands around them: loads of inputs, sums of gradients, updates of parameters, counts and reports of losses.
 //
-//   chunks alone   ->   load.tokens.mb0 -> F.stage0.mb0      B.stage0.mb0 -> update.stage0.0 -> (next step) F.stage0.mb0
+//   chunks alone   ->   load.tokens.mb0 -> F.stage0.mb0      B.stage0.mb0 -> accumulate.stage0.0 -> update.stage0.0 -> (next step) F.stage0.mb0
 //                       F.stage1.mb0 -> report.gpt.loss.0
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace piper::passes {
 
-/// Removes all but the compute nodes, then adds loads, updates, counts and reports as of the DAG's level (below communicating), with its
-/// buckets: one update per home. Gradient and loss ports read all contributions, on whatever devices they are made. A forward-only
+/// Removes all but the compute nodes, then adds loads, sums, updates, counts and reports as of the DAG's level (below communicating), with its
+/// buckets: one update per home, and one accumulate of its gradients. That and the ports of reports read all contributions, on whatever devices they are made. A forward-only
 /// program has no updates. The passes up to `communicate` leave it to who looks at their result.
 void surround(dag::Dag& dag);
 
@@ -20,6 +20,12 @@ void surround(dag::Dag& dag);
 /// where the bucket has no homes); or the gather that makes cut parameters whole in this very step. Without one (a forward-only program) the edge names the parameter's
 /// position in its bucket alone.
 void connect_params(dag::Dag& dag, std::span<const std::vector<dag::NodeId>> left_by);
+
+/// What reads all outputs of a node reads on its first ports.
+std::vector<dag::Input> reads_of(const dag::Dag& dag, dag::NodeId node);
+
+/// Adds the accumulate of a bucket at a home, with these contributions in bucket order, and gives what reads the sums; nothing of none.
+std::vector<dag::Input> accumulate(dag::Dag& dag, dag::BucketId bucket, DeviceSetId devices, std::span<const dag::Input> contributions);
 
 /// All contributions to gradients, by parameter and home.
 class Contributions {

@@ -24,7 +24,6 @@ class CommunicationBuilder {
  private:
   NodeId add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs);
   CommId add_comm(AxisMask axes, LocId loc);
-  std::vector<Input> outputs_of(NodeId node, EdgeClass cls) const;
   void reduce_gradients();
   void sum_squares_of_blocks(std::size_t set, std::span<Port> squares);
   bool add_norm();
@@ -72,13 +71,7 @@ CommId CommunicationBuilder::add_comm(AxisMask axes, LocId loc) {
   return CommId::at(dag_.comms.size() - 1);
 }
 
-std::vector<Input> CommunicationBuilder::outputs_of(NodeId node, EdgeClass cls) const {
-  std::vector<Input> inputs;
-  for (std::uint32_t i = 0; i < dag_.node(node).num_outputs; ++i) inputs.push_back({{node, i}, i, cls});
-  return inputs;
-}
-
-/// Each home whose state is cut scatters its gradients; then the blocks, or whole gradients, are summed over the other axes and the homes.
+/// Each home adds up what its work contributes, and where its state is cut scatters the sums; then the blocks, or whole gradients, are summed over the other axes and the homes.
 void CommunicationBuilder::reduce_gradients() {
   const Contributions contributions(dag_);
   grads_.resize(trained_);
@@ -86,18 +79,19 @@ void CommunicationBuilder::reduce_gradients() {
     const Bucket bucket = dag_.buckets[b];
     const BucketId id = BucketId::at(b);
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
-      std::vector<Input>& inputs = grads_[b].emplace_back();
+      std::vector<Input> contributed;
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
-        for (const Port port : contributions.of(id, i, h)) inputs.push_back({port, i, EdgeClass::grad});
+        for (const Port port : contributions.of(id, i, h)) contributed.push_back({port, i, EdgeClass::grad});
       }
+      std::vector<Input>& inputs = grads_[b].emplace_back(accumulate(dag_, id, bucket.homes[h], contributed));
       if (!bucket.cut() || inputs.empty()) continue;
-      inputs = outputs_of(add_collective(NodeKind::reduce_scatter, id, bucket.homes[h], add_comm(dag_.cut_over(bucket), bucket.loc), inputs), EdgeClass::grad);
+      inputs = reads_of(dag_, add_collective(NodeKind::reduce_scatter, id, bucket.homes[h], add_comm(dag_.cut_over(bucket), bucket.loc), inputs));
     }
     const AxisMask rest = dag_.reduced_over(bucket) & ~dag_.cut_over(bucket);
     if (rest == 0 && bucket.homes.size() == 1) continue;
     const CommId comm = add_comm(rest, bucket.loc);
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
-      grads_[b][h] = outputs_of(add_collective(NodeKind::all_reduce, id, bucket.homes[h], comm, grads_[b][h]), EdgeClass::grad);
+      grads_[b][h] = reads_of(dag_, add_collective(NodeKind::all_reduce, id, bucket.homes[h], comm, grads_[b][h]));
     }
   }
 }
@@ -208,7 +202,7 @@ void CommunicationBuilder::add_updates() {
       update.subject = Subject::of_bucket(BucketId::at(b));
       update.num_outputs = dag_.parameter_values(bucket);
       NodeId last = dag_.add(update, inputs);
-      if (bucket.cut() && !dag_.cuts_parameters(bucket)) last = add_gather(BucketId::at(b), h, outputs_of(last, EdgeClass::data));
+      if (bucket.cut() && !dag_.cuts_parameters(bucket)) last = add_gather(BucketId::at(b), h, reads_of(dag_, last));
       left_by[b].push_back(last);
     }
   }

@@ -2,8 +2,8 @@
 // Communicate: no data edge crosses devices any more, and every gradient is reduced over exactly its copies.
 //
 // - What one node makes for one device set travels in one message: a send and a recv, an ordered list of ports without duplicates.
-// - A bucket whose copies see different samples, or that has several homes, is summed by one all_reduce with a member per home; then each
-//   home updates its copy. A grad port lists all contributions made on its home.
+// - What work on a home contributes to the gradients of a bucket is added up there, by one accumulate. A bucket whose copies see different samples, or that has several
+//   homes, is summed by one all_reduce with a member per home; then each home updates its copy.
 // - A bucket whose state is cut (`zero: 1`): each home scatters its sums, the blocks are summed over what other axes and homes there are, each device updates its
 //   block, and a gather brings all the others. The squares of blocks are summed over the axes that cut them.
 // - Where gradients are cut too (`zero: 2`), their sum over the devices is one value, a block; where parameters are (`zero: 3`), an update leaves a block and a gather

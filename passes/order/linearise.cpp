@@ -1,6 +1,7 @@
 #include "passes/order/linearise.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "passes/order/list_schedule.h"
 
@@ -43,9 +44,8 @@ void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<con
   }
 }
 
-/// Fills `dag.order` by the times at which units start; at one time communication, then loads, then work. `topological`: decides within equal ones. Gives
-/// the position of every node.
-std::vector<std::uint32_t> place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
+/// Fills `dag.order` by the times at which units start; at one time communication, then loads, then work. `topological`: decides within equal ones.
+void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
   using Sort = WorkGraph::Sort;
   std::uint32_t end_of_step = 0;
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
@@ -62,16 +62,21 @@ std::vector<std::uint32_t> place_by_time(Dag& dag, const WorkGraph& graph, std::
     next[key[unit] + 1] += static_cast<std::uint32_t>(graph.members(unit).size());
   }
   for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
-  dag.order.resize(dag.nodes.size());
-  std::vector<std::uint32_t> position(dag.nodes.size());
+  dag.order.resize(next.back());
   for (const std::uint32_t unit : topological) {
     std::uint32_t& at = next[key[unit]];
-    for (const NodeId member : graph.members(unit)) {
-      position[member.index()] = at;
-      dag.order[at++] = member;
-    }
+    for (const NodeId member : graph.members(unit)) dag.order[at++] = member;
   }
-  return position;
+}
+
+/// Its terms in the order in which they are made.
+void sort_terms(Dag& dag, const Node& sum, std::span<const std::uint32_t> position) {
+  const auto earlier = [&](const Input& a, const Input& b) {
+    const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
+    return a.port != b.port ? a.port < b.port : x != y ? x < y : a.source.index < b.source.index;
+  };
+  const auto begin = dag.edges.begin() + sum.first_input, end = begin + sum.num_inputs;
+  if (!std::is_sorted(begin, end, earlier)) std::sort(begin, end, earlier);
 }
 
 }  // namespace
@@ -92,8 +97,8 @@ std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& rol
   return edges;
 }
 
-std::vector<std::uint32_t> linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
-                                     std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
+bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
+               std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
   std::vector<Adjacency::Pair> edges;
   edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
   edges.assign(after.begin(), after.end());
@@ -103,36 +108,38 @@ std::vector<std::uint32_t> linearise(Dag& dag, const WorkGraph& graph, const Rol
   // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.
   std::vector<std::uint32_t> start;
   const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges), start);
-  if (topological.size() < graph.units()) return {};
-
-  std::vector<std::uint32_t> position = place_by_time(dag, graph, topological, start);
-  return position;
+  if (topological.size() < graph.units()) return false;
+  place_by_time(dag, graph, topological, start);
+  place_sums(dag);
+  return true;
 }
 
-void sort_sums(Dag& dag, const WorkGraph& graph, const Communicators& communicators, std::span<const std::uint32_t> position) {
-  // Several sources have the ports of sums alone: those of updates, and of reductions.
-  const auto earlier = [&](const Input& a, const Input& b) {
-    const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
-    return x != y ? x < y : a.source.index < b.source.index;
-  };
-  const auto sort_ports = [&](const Node& node) {
-    const auto begin = dag.edges.begin() + node.first_input;
-    for (std::uint32_t i = 0; i < node.num_inputs;) {
-      std::uint32_t next = i + 1;
-      while (next < node.num_inputs && begin[next].port == begin[i].port) ++next;
-      if (!std::is_sorted(begin + i, begin + next, earlier)) std::sort(begin + i, begin + next, earlier);
-      i = next;
-    }
-  };
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-    if (graph.sort(unit) == WorkGraph::Sort::end_of_step) sort_ports(dag.node(graph.front(unit)));
+void place_sums(Dag& dag) {
+  std::vector<NodeId> sums;
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    if (adds_in_place(dag.nodes[n].kind)) sums.push_back(NodeId::at(n));
   }
-  for (const Communicator& communicator : communicators.list) {
-    if (communicator.kind != Communicator::Kind::group) continue;
-    for (const CommId comm : communicator.comms) {
-      for (const NodeId member : dag.comms[comm.index()].members) sort_ports(dag.node(member));
-    }
+  if (sums.empty()) return;
+  std::erase_if(dag.order, [&](NodeId id) { return adds_in_place(dag.node(id).kind); });
+  std::vector<std::uint32_t> position(dag.nodes.size());
+  for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
+  std::vector<std::tuple<std::uint32_t, BucketId, NodeId>> behind;  // the place of the last term: it makes no other one of the bucket
+  for (const NodeId id : sums) {
+    const Node& sum = dag.node(id);
+    sort_terms(dag, sum, position);
+    std::uint32_t last = 0;
+    for (const Input& term : dag.inputs_of(sum)) last = std::max(last, position[term.source.node.index()]);
+    behind.emplace_back(last, sum.subject.bucket(), id);
   }
+  std::sort(behind.begin(), behind.end());
+  std::vector<NodeId> order;
+  order.reserve(dag.nodes.size());
+  std::size_t next = 0;
+  for (std::uint32_t i = 0; i < dag.order.size(); ++i) {
+    order.push_back(dag.order[i]);
+    for (; next < behind.size() && std::get<0>(behind[next]) == i; ++next) order.push_back(std::get<2>(behind[next]));
+  }
+  dag.order = std::move(order);
 }
 
 }  // namespace piper::passes

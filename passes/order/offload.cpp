@@ -10,6 +10,7 @@
 
 #include "ir/dag/bucket_layout.h"
 #include "llvm/ADT/DenseMap.h"
+#include "passes/order/linearise.h"
 #include "passes/selectors/select.h"
 
 namespace piper::passes {
@@ -73,6 +74,7 @@ class Offloading {
     make_nodes();
     copy_states();
     insert();
+    place_sums(dag_);
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
     return true;
   }

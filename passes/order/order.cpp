@@ -21,14 +21,13 @@ class Ordering {
 
   bool run() {
     if (!claim() || !order_messages()) return false;
-    std::vector<std::uint32_t> position;
-    const auto decide = [&] { position = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_.named); };
+    bool decided = false;
+    const auto decide = [&] { decided = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_.named); };
     run_both(dag_.nodes.size(), decide, [&] { note_streams(); });
-    if (position.size() < dag_.nodes.size()) {
+    if (!decided) {
       sink_.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
       return false;
     }
-    sort_sums(dag_, graph(), *communicators_, position);
     dag_.level = Level::ordered;
     return true;
   }
@@ -79,7 +78,10 @@ class Ordering {
   }
 
   void note_streams() {
-    for (Node& node : dag_.nodes) node.stream = node.comm.valid() ? communicators_->list[communicators_->of_comm[node.comm.index()].index()].stream : StreamId(0);
+    for (Node& node : dag_.nodes) {
+      if (adds_in_place(node.kind)) continue;
+      node.stream = node.comm.valid() ? communicators_->list[communicators_->of_comm[node.comm.index()].index()].stream : StreamId(0);
+    }
   }
 
   void note_edges() {

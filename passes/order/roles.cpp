@@ -192,7 +192,8 @@ bool RoleTable::intersects(DeviceSetId a, DeviceSetId b) const {
 RoleNodes::RoleNodes(const Dag& dag, const RoleTable& roles) : first_(roles.size() + 1, 0) {
   devices_.reserve(dag.nodes.size());
   for (const Node& node : dag.nodes) {
-    devices_.push_back(node.devices);
+    devices_.push_back(adds_in_place(node.kind) ? DeviceSetId() : node.devices);
+    if (!devices_.back().valid()) continue;
     for (const std::uint32_t role : roles.roles_of(node.devices)) ++first_[role + 1];
   }
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
@@ -202,6 +203,7 @@ RoleNodes::RoleNodes(const Dag& dag, const RoleTable& roles) : first_(roles.size
 void RoleNodes::put(std::span<const NodeId> order, const RoleTable& roles) {
   std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
   for (const NodeId node : order) {
+    if (!devices_[node.index()].valid()) continue;
     for (const std::uint32_t role : roles.roles_of(devices_[node.index()])) nodes_[next[role]++] = node;
   }
 }

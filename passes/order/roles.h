@@ -40,7 +40,7 @@ class RoleTable {
   std::vector<std::uint32_t> role_pool_;
 };
 
-/// The nodes of each role, in the global order.
+/// What the nodes of each role do, in the global order: all but sums in place.
 class RoleNodes {
  public:
   /// Counts them: of the order nothing is needed yet.
@@ -53,7 +53,7 @@ class RoleNodes {
 
  private:
   std::vector<std::uint32_t> first_;   // per role, one more
-  std::vector<DeviceSetId> devices_;   // per node, beside each other: nodes are large, and the order visits them everywhere
+  std::vector<DeviceSetId> devices_;   // per node, beside each other: nodes are large, and the order visits them everywhere; invalid: it is of no role
   std::vector<dag::NodeId> nodes_;
 };
 

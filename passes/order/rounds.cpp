@@ -6,6 +6,8 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "passes/build/surround.h"
+#include "passes/order/linearise.h"
 #include "passes/selectors/select.h"
 
 namespace piper::passes {
@@ -25,6 +27,7 @@ struct Use {
 struct Share {
   BucketId bucket;
   NodeId gather, reduction;  // of the whole step; invalid: there is none
+  NodeId sum;                // of the gradients that are reduced
   NodeId left_by;            // who leaves the parameters for the next step, where devices keep all of them
   std::vector<Use> uses;     // in issue order
 };
@@ -58,8 +61,9 @@ class Rounds {
       gather(home);
       for (Share& share : home.shares) reduce(share);
     }
-    add_up();
+    read_blocks();
     insert();
+    place_sums(dag_);
     const bool good = check_prefetch(strategy, sink);
     dag_.placed_gathers.clear();
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
@@ -84,7 +88,8 @@ class Rounds {
       if (!bucket.in_rounds()) continue;
       std::vector<Share>& shares = homes_[dag_.device_sets[node.devices].at].shares;
       auto share = std::find_if(shares.begin(), shares.end(), [&](const Share& each) { return each.bucket == node.subject.bucket(); });
-      if (share == shares.end()) share = shares.insert(shares.end(), Share{node.subject.bucket(), {}, {}, {}, {}});
+      if (share == shares.end()) share = shares.insert(shares.end(), Share{node.subject.bucket(), {}, {}, {}, {}, {}});
+      if (scatters) share->sum = dag_.inputs_of(node).front().source.node;
       (scatters ? share->reduction : dag_.cuts_parameters(bucket) ? share->gather : share->left_by) = NodeId::at(n);
     }
     // Buckets are numbered alike in every text of a DAG, nodes are not.
@@ -117,7 +122,7 @@ class Rounds {
           if (source.valid()) of_source[source.value()] = &share;
         }
         if (!share.reduction.valid()) continue;
-        for (const Input& input : dag_.inputs_of(dag_.node(share.reduction))) share.uses.push_back({at_[input.source.node.index()], input.source.node, false, true});
+        for (const Input& input : dag_.inputs_of(dag_.node(share.sum))) share.uses.push_back({at_[input.source.node.index()], input.source.node, false, true});
       }
     }
     for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
@@ -269,50 +274,53 @@ class Rounds {
       last.back() = share.uses[u].node;
       round_of[share.uses[u].node.value()] = last.size() - 1;
     }
-    std::vector<std::vector<Input>> inputs(last.size());
-    for (const Input& input : dag_.inputs_of(dag_.node(share.reduction))) inputs[round_of[input.source.node.value()]].push_back(input);
-    std::vector<NodeId>& rounds = rounds_of_[share.reduction.value()];
+    std::vector<std::vector<Input>> terms(last.size());
+    for (const Input& input : dag_.inputs_of(dag_.node(share.sum))) terms[round_of[input.source.node.value()]].push_back(input);
+    std::vector<Input> blocks;
     for (std::size_t r = 0; r < last.size(); ++r) {
       const bool takes_place = r + 1 == last.size();
-      rounds.push_back(repeat(share.reduction, last[r], takes_place, inputs[r]));
-      if (takes_place) dag_.set_inputs(share.reduction, inputs[r]);
-      if (rounds.back() == share.reduction && named_.contains(share.reduction.value())) continue;
-      after_[last[r].value()].push_back(rounds.back());
+      const NodeId sum = repeat(share.sum, last[r], takes_place, terms[r]);
+      if (takes_place) dag_.set_inputs(sum, terms[r]);
+      const NodeId reduction = repeat(share.reduction, last[r], takes_place, reads_of(dag_, sum));
+      blocks.push_back({{reduction, 0}, 0, EdgeClass::grad});
+      if (takes_place && named_.contains(reduction.value())) continue;
+      after_[last[r].value()].push_back(reduction);
     }
+    Node made = dag_.node(share.sum);
+    made.pass = Pass::F;
+    made.chunk = {};
+    made.instance = {};
+    made.num_outputs = 1;
+    blocks_of_[share.reduction.value()] = dag_.add(made, blocks);
   }
 
   /// Who reads the reduction of the whole step reads the sum of its rounds.
-  void add_up() {
-    std::vector<Input> inputs;
-    for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
-      if (!dag_.nodes[n].subject.bucket().valid() || scatters_members(dag_.nodes[n].kind)) continue;
-      inputs.clear();
-      for (const Input& input : dag_.inputs_of(dag_.nodes[n])) {
-        const auto rounds = input.source.node.valid() ? rounds_of_.find(input.source.node.value()) : rounds_of_.end();
-        if (rounds == rounds_of_.end()) {
-          inputs.push_back(input);
-          continue;
-        }
-        for (const NodeId round : rounds->second) inputs.push_back({{round, input.source.index}, input.port, input.cls});
+  void read_blocks() {
+    for (const Node& node : dag_.nodes) {
+      if (!node.subject.bucket().valid() || adds_in_place(node.kind)) continue;
+      for (std::uint32_t e = node.first_input; e < node.first_input + node.num_inputs; ++e) {
+        Input& input = dag_.edges[e];
+        const auto sum = input.source.node.valid() ? blocks_of_.find(input.source.node.value()) : blocks_of_.end();
+        if (sum != blocks_of_.end()) input.source.node = sum->second;
       }
-      if (inputs.size() != dag_.nodes[n].num_inputs) dag_.set_inputs(NodeId::at(n), inputs);
     }
   }
 
   // ---- the order
 
-  /// A collective like that of the whole step, called after work that begins or ends its round. The first gather and the last reduction take its place in the tables;
-  /// where an order names it they stand where the order says, too.
+  /// A collective like that of the whole step, or a sum, called after work that begins or ends its round. The first gather, the last sum and the last reduction take its place
+  /// in the tables; where an order names it they stand where the order says, too.
   /// `inputs` of a new one.
   NodeId repeat(NodeId whole, NodeId work, bool takes_place, std::span<const Input> inputs) {
     NodeId id = whole;
     if (takes_place && !named_.contains(whole.value())) placed_.insert(whole.value());
     if (!takes_place) {
-      Node node = dag_.node(whole);
-      node.comm = CommId::at(dag_.comms.size());
-      const Comm of_whole = dag_.comms[dag_.node(whole).comm.index()];
-      id = dag_.add(node, std::vector<Input>(inputs.begin(), inputs.end()));
-      dag_.comms.push_back({{id}, of_whole.axes, of_whole.loc});
+      id = dag_.add(Node(dag_.node(whole)), std::vector<Input>(inputs.begin(), inputs.end()));
+      if (const CommId comm = dag_.node(whole).comm; comm.valid()) {
+        const Comm of_whole = dag_.comms[comm.index()];
+        dag_.nodes[id.index()].comm = CommId::at(dag_.comms.size());
+        dag_.comms.push_back({{id}, of_whole.axes, of_whole.loc});
+      }
     }
     Node& made = dag_.nodes[id.index()];
     made.pass = dag_.node(work).pass;
@@ -345,7 +353,7 @@ class Rounds {
   std::vector<Gathered> gathered_;                   // by chunk
   std::map<std::vector<std::int32_t>, Home> homes_;  // by device set
   std::vector<std::uint32_t> at_;                    // per node of work on a home's devices: its position among that work
-  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> rounds_of_;      // by the reduction of the whole step
+  llvm::DenseMap<std::uint32_t, NodeId> blocks_of_;  // by the reduction of the whole step: the sum of what its rounds leave
   llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // by work: what stands before and behind it
   std::vector<NodeId> at_start_;
   llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order

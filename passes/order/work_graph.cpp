@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/terms.h"
 #include "passes/selectors/select.h"
 #include "passes/simulate/clock.h"
 
@@ -17,6 +18,8 @@ Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(siz
 }
 
 namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
 /// For each chunk those whose values its forward reads: alike for all instances. A message has the chunk that made it.
 std::vector<std::vector<ChunkId>> forward_sources(const Dag& dag, const WorkTable& work) {
@@ -77,6 +80,7 @@ WorkGraph::Sort sort_of(const Node& node) {
     case NodeKind::update:
     case NodeKind::report: return WorkGraph::Sort::end_of_step;
     case NodeKind::count: return WorkGraph::Sort::count;
+    case NodeKind::accumulate:
     case NodeKind::send:
     case NodeKind::recv:
     case NodeKind::all_reduce:
@@ -92,7 +96,7 @@ WorkGraph::Sort sort_of(const Node& node) {
 }  // namespace
 
 void WorkGraph::number(const Dag& dag) {
-  unit_of_.resize(dag.nodes.size());
+  unit_of_.assign(dag.nodes.size(), kNone);
   unit_of_comm_.resize(dag.comms.size());
   members_.reserve(dag.nodes.size());
   first_member_.reserve(dag.nodes.size() + 1);
@@ -100,6 +104,7 @@ void WorkGraph::number(const Dag& dag) {
   devices_.reserve(dag.nodes.size());
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const Node& node = dag.nodes[i];
+    if (adds_in_place(node.kind)) continue;
     const NodeId id = NodeId::at(i);
     const std::uint32_t unit = static_cast<std::uint32_t>(first_member_.size());
     if (!node.comm.valid()) {
@@ -133,9 +138,15 @@ void WorkGraph::connect(const Dag& dag) {
   indegree_.assign(count, 0);
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const std::uint32_t to = unit_of_[i];
+    if (to == kNone) continue;
     for (const Input& input : dag.inputs_of(dag.nodes[i])) {
       if (input.cls == EdgeClass::param || !input.source.node.valid()) continue;
-      pairs.emplace_back(unit_of_[input.source.node.index()], to);
+      const std::uint32_t from = unit_of_[input.source.node.index()];
+      if (from != kNone) {
+        pairs.emplace_back(from, to);
+        continue;
+      }
+      for_each_term(dag, input.source, [&](Port term) { pairs.emplace_back(unit_of_[term.node.index()], to); });
     }
   }
   add_order_of_passes(dag, pairs, unit_of_);

@@ -2,8 +2,8 @@
 // The DAG as a graph of units: a node, or all members of a matched communication contracted to one point. Flat adjacency for passes that
 // order work.
 //
-// Units are numbered by their first node. Edges are those of this step: data and grad (a parameter is read from the step before), and the order of the
-// passes, whether or not a value flows: F of an instance before its R, that before its B or BI, that before its BW, and for F of one chunk before F of another B or BI the
+// Units are numbered by their first node; a sum in place is none, and who reads it follows all of its terms. Edges are those of this step: data and grad (a parameter is
+// read from the step before), and the order of the passes, whether or not a value flows: F of an instance before its R, that before its B or BI, that before its BW, and for F of one chunk before F of another B or BI the
 // other way around. What stands around the chunks may be missing (surround.h).
 //
 //   WorkGraph graph(dag);
@@ -42,6 +42,7 @@ class WorkGraph {
   explicit WorkGraph(const dag::Dag& dag) : WorkGraph() { number(dag), connect(dag); }
 
   std::size_t units() const { return first_member_.size() - 1; }
+  /// Of no sum in place.
   std::uint32_t unit_of(dag::NodeId node) const { return unit_of_[node.index()]; }
   std::uint32_t unit_of(dag::CommId comm) const { return unit_of_comm_[comm.index()]; }
   /// The nodes of a unit: one, or the members of a communication in their order.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <optional>
 
 #include "ir/parallel.h"
 #include "passes/order/communicators.h"
@@ -10,7 +11,7 @@
 #include "passes/order/work_graph.h"
 #include "passes/plan/plan_role.h"
 #include "passes/plan/requirements.h"
-#include "passes/plan/sizes.h"
+#include "passes/plan/workspaces.h"
 
 namespace piper::passes {
 
@@ -78,13 +79,15 @@ void plan(Dag& dag, const WorkspaceBytes& workspace) {
   const RoleTable roles(dag, {});
   RoleNodes nodes(dag, roles);
   Communicators communicators;
-  Sizes sizes;
+  std::optional<Residences> residences;
+  std::vector<std::int64_t> workspaces;
   const auto measure = [&] {
     nodes.put(dag.order, roles);
-    sizes = measure_sizes(dag, workspace);
+    residences.emplace(dag);
+    workspaces = measure_workspaces(dag, workspace);
   };
   run_both(dag.nodes.size(), [&] { communicators = communicators_of(dag); }, measure);
-  const SharedFacts facts{dag, communicators, std::move(sizes), bucket_layouts(dag), param_places(dag), issued_after(dag)};
+  const SharedFacts facts{dag, communicators, std::move(*residences), std::move(workspaces), issued_after(dag)};
   std::vector<std::vector<BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     for (const DeviceSetId home : dag.buckets[b].homes) {

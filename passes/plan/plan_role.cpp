@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/terms.h"
 #include "llvm/ADT/DenseMap.h"
 #include "passes/plan/events.h"
 #include "passes/plan/memory_layout.h"
@@ -13,7 +14,6 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-constexpr std::uint32_t kState = kNone - 1;  // no value of the step
 constexpr std::int64_t kHost = std::int64_t{1} << 60;  // where waits are found, the arena on the host counts on, far behind that of the device
 constexpr std::int64_t kScalarBytes = 64;  // PiperScalars of runtime/abi.h
 
@@ -24,9 +24,17 @@ struct Value {
   BufferId buffer;
 };
 
+/// Where an output lies on this rank.
+struct Place {
+  std::uint32_t value = kNone;  // kNone: in a buffer of state
+  BufferId state;
+  std::int64_t offset = 0;
+  bool adds = false;
+};
+
 class RoleProjection {
  public:
-  explicit RoleProjection(const SharedFacts& facts) : facts_(facts), dag_(facts.dag), action_of_(facts.dag.nodes.size(), 0) {}
+  explicit RoleProjection(const SharedFacts& facts) : facts_(facts), dag_(facts.dag), residences_(facts.residences), action_of_(facts.dag.nodes.size(), 0) {}
 
   Role run(std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
     nodes_ = nodes;
@@ -43,11 +51,10 @@ class RoleProjection {
   }
 
  private:
-  /// An input with its source as an action of this role; kNone: a parameter that no update of this program leaves.
+  /// An input with its source as an action of this role, of a sum in place with the last one that adds to it; kNone: a parameter that no update of this program leaves.
   struct Source {
     std::uint32_t action = kNone;
     std::uint32_t output = 0;
-    std::uint32_t port = 0;
     EdgeClass cls = EdgeClass::data;
   };
 
@@ -71,7 +78,8 @@ class RoleProjection {
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = node_[a];
       for (const Input& input : dag_.inputs_of(node)) {
-        inputs_.push_back({input.source.node.valid() ? action_of_[input.source.node.index()] : kNone, input.source.index, input.port, input.cls});
+        const Port source = input.source.node.valid() ? last_term(dag_, input.source) : input.source;
+        inputs_.push_back({source.node.valid() ? action_of_[source.node.index()] : kNone, source.index, input.cls});
       }
       first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       std::uint32_t& local = local_stream_[node.stream.index()];
@@ -108,7 +116,7 @@ class RoleProjection {
       return buffer;
     };
     for (const BucketId bucket : buckets_) {
-      const BucketLayout& layout = facts_.buckets[bucket.index()];
+      const BucketLayout& layout = residences_.layout(bucket);
       parameters_[bucket.index()] = add_state(BufferClass::parameters, layout.extent(BucketState::parameters), bucket);
       if (dag_.frozen(dag_.buckets[bucket.index()])) continue;
       gradients_[bucket.index()] = add_state(BufferClass::gradients, layout.extent(BucketState::gradients), bucket);
@@ -118,79 +126,25 @@ class RoleProjection {
     state_bytes_ = on_device + kScalarBytes;
   }
 
-  /// In bytes, of parameter `index` inside the parameters and inside the gradients of its bucket.
-  std::int64_t parameter_offset(const ParamPlace& place) const { return facts_.buckets[place.bucket.index()].parameter_bytes(facts_.buckets[place.bucket.index()].offsets[place.index]); }
-  std::int64_t gradient_offset(const ParamPlace& place) const { return facts_.buckets[place.bucket.index()].sum_bytes(facts_.buckets[place.bucket.index()].offsets[place.index]); }
-
-  /// Parameters of which the device keeps a block are whole for a while.
-  bool gathers_for_a_while(const Node& node) const { return unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
-
-  bool is_gradient(const Node& node, std::uint32_t output) const {
-    return runs_body(node.kind) && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
-  }
-
-  /// Of the values that a node makes. What comes back from the host is what it was; optimizer state passes through.
-  static BufferClass class_of(const Node& node) {
-    if (leaves_device(node.kind)) return BufferClass::offloaded;
-    const bool values = returns_to_device(node.kind) && !node.subject.bucket().valid();
-    return node.comm.valid() && !values ? BufferClass::communication : BufferClass::activations;
-  }
-
   // ---- values of the step
 
-  /// The value of an output on this rank; kNone for state.
-  std::uint32_t value_of(std::uint32_t action, std::uint32_t output) const { return value_of_port_[first_value_[action] + output]; }
+  const Place& place(std::uint32_t action, std::uint32_t output) const { return places_[first_place_[action] + output]; }
 
   void make_values() {
-    const std::size_t count = nodes_.size();
-    first_value_.assign(count + 1, 0);
-    for (std::uint32_t a = 0; a < count; ++a) first_value_[a + 1] = first_value_[a] + node(a).num_outputs;
-    value_of_port_.assign(first_value_.back(), kNone);
-    count_readers();
-    find_reducers();
+    const auto count = static_cast<std::uint32_t>(nodes_.size());
+    first_place_.assign(count + 1, 0);
+    for (std::uint32_t a = 0; a < count; ++a) first_place_[a + 1] = first_place_[a] + node(a).num_outputs;
+    places_.assign(first_place_.back(), {});
+    value_of_sum_.clear();
     values_.clear();
     lifetimes_.clear();
     accesses_.clear();
     for (std::uint32_t a = 0; a < count; ++a) {
-      const Node& node = this->node(a);
-      const NodeId id = nodes_[a];
-      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-        const std::int64_t bytes = facts_.sizes.port_bytes[facts_.sizes.first_port[id.index()] + i];
-        if (is_gradient(node, i)) {
-          add_unreduced(a, i);
-          continue;
-        }
-        if (gathers_for_a_while(node)) {
-          const BucketLayout& layout = facts_.buckets[node.subject.bucket().index()];
-          if (i == 0) add_value({Port{id, 0}, BufferClass::gathered, {}}, layout.parameter_bytes(layout.elements), a);
-          value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
-          continue;
-        }
-        if (writes_state(node.kind) && dag_.is_optimizer_state(node, i)) {
-          const Source& state = inputs(a).back();  // new where it was
-          value_of_port_[first_value_[a] + i] = value_of(state.action, state.output);
-          continue;
-        }
-        if (node.makes_parameters() || node.reduces_gradients()) continue;
-        if (adds_members(node.kind) && !inputs(a).empty()) {
-          // In place where nothing else reads the operand.
-          const Source& source = inputs(a)[i];
-          const std::uint32_t operand = value_of(source.action, source.output);
-          if (readers_[first_value_[source.action] + source.output] == 1) {
-            value_of_port_[first_value_[a] + i] = operand;
-            accesses_.emplace_back(operand, a);
-            continue;
-          }
-        }
-        add_value({Port{id, i}, class_of(node), {}}, bytes, a);
-        value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
-      }
-      if (facts_.sizes.workspace[id.index()] > 0) {
-        add_value({Port{}, BufferClass::workspace, {}}, facts_.sizes.workspace[id.index()], a);
-      }
+      for (std::uint32_t i = 0; i < node(a).num_outputs; ++i) places_[first_place_[a] + i] = make_place(a, {nodes_[a], i});
+      if (const std::int64_t scratch = facts_.workspaces[nodes_[a].index()]; scratch > 0) add_value({Port{}, BufferClass::workspace, {}}, scratch, a);
       for (const Source& input : inputs(a)) {
         if (input.cls == EdgeClass::param) continue;
-        const std::uint32_t value = value_of(input.action, input.output);
+        const std::uint32_t value = place(input.action, input.output).value;
         if (value == kNone) continue;
         lifetimes_[value].last = a;
         accesses_.emplace_back(value, a);
@@ -198,38 +152,26 @@ class RoleProjection {
     }
   }
 
-  /// Per output of work: the reduce_scatter that ends its gradient's life as a whole; kNone: it is a part of the state.
-  void find_reducers() {
-    reducer_.assign(first_value_.back(), kNone);
-    unreduced_.assign(nodes_.size(), kNone);
-    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      if (!scatters_members(node(a).kind) || !dag_.leaves_block(node(a))) continue;
-      for (const Source& input : inputs(a)) reducer_[first_value_[input.action] + input.output] = a;
-    }
-  }
-
-  /// Whole gradients of a bucket begin with the first contribution to a reduction.
-  void add_unreduced(std::uint32_t action, std::uint32_t output) {
-    const std::uint32_t reducer = reducer_[first_value_[action] + output];
-    if (reducer == kNone) return;
-    std::uint32_t& value = unreduced_[reducer];
+  /// A value begins with the first output that lies there.
+  Place make_place(std::uint32_t action, Port port) {
+    const Residence at = residences_.of(port);
+    if (!at.owner.node.valid()) return {kNone, state_buffer(at), at.offset, at.adds};
+    std::uint32_t value = at.owner == port ? kNone : value_of(at.owner);
     if (value == kNone) {
       value = static_cast<std::uint32_t>(values_.size());
-      const BucketLayout& layout = facts_.buckets[node(reducer).subject.bucket().index()];
-      add_value({Port{nodes_[reducer], 0}, BufferClass::unreduced, {}}, layout.sum_bytes(layout.elements), action);
-    } else {
+      add_value({at.owner, at.cls, {}}, at.extent, action);
+      if (at.owner.node != port.node) value_of_sum_[at.owner.node] = value;
+    } else if (accesses_.back() != std::pair(value, action)) {
       accesses_.emplace_back(value, action);
     }
-    value_of_port_[first_value_[action] + output] = value;
+    return {value, {}, at.offset, at.adds};
   }
 
-  void count_readers() {
-    readers_.assign(first_value_.back(), 0);
-    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      for (const Source& input : inputs(a)) {
-        if (input.cls != EdgeClass::param) ++readers_[first_value_[input.action] + input.output];
-      }
-    }
+  /// kNone: a sum in place to which nothing is added yet.
+  std::uint32_t value_of(Port owner) const {
+    if (!adds_in_place(dag_.node(owner.node).kind)) return place(action_of(owner.node), owner.index).value;
+    const auto known = value_of_sum_.find(owner.node);
+    return known == value_of_sum_.end() ? kNone : known->second;
   }
 
   void add_value(Value value, std::int64_t bytes, std::uint32_t action) {
@@ -289,62 +231,31 @@ class RoleProjection {
 
   // ---- operands
 
-  Operand place_of(std::uint32_t action, std::uint32_t output) const {
-    const Node& node = node_[action];
-    if (is_gradient(node, output)) {
-      const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[output].param;
-      const std::uint32_t unreduced = value_of(action, output);
-      return {gradient_offset(facts_.params[param.index()]), unreduced != kNone ? values_[unreduced].buffer : gradients_[facts_.params[param.index()].bucket.index()], false};
-    }
-    if (writes_state(node.kind) && dag_.is_optimizer_state(node, output)) return {0, values_[value_of(action, output)].buffer, false};
-    if (dag_.leaves_block(node)) return {0, (adds_members(node.kind) ? gradients_ : parameters_)[node.subject.bucket().index()], false};
-    if (gathers_for_a_while(node)) return {parameter_offset({node.subject.bucket(), output}), values_[value_of(action, output)].buffer, false};
-    if (node.reduces_gradients()) {
-      return {gradient_offset({node.subject.bucket(), output}), gradients_[node.subject.bucket().index()], false};
-    }
-    if (node.makes_parameters()) {
-      return {parameter_offset({node.subject.bucket(), output}), parameters_[node.subject.bucket().index()], false};
-    }
-    return {0, values_[value_of(action, output)].buffer, false};
+  BufferId state_buffer(const Residence& at) const { return (at.cls == BufferClass::gradients ? gradients_ : parameters_)[at.bucket.index()]; }
+
+  Operand operand(const Place& at, bool adds = false) const { return {at.offset, at.value == kNone ? at.state : values_[at.value].buffer, adds}; }
+
+  /// What the step before left of a parameter, or of a block of its bucket.
+  Operand parameter(std::uint32_t action, const Source& input, std::uint32_t port) const {
+    const BucketId left_by = input.action != kNone ? node(input.action).subject.bucket() : node(action).subject.bucket();
+    const Residence at = left_by.valid() ? residences_.parameter(left_by, input.output) : residences_.parameter(dag_.bodies[node(action).body.index()].inputs[port].param);
+    return {at.offset, state_buffer(at), false};
   }
 
   void make_operands() {
-    role_.operands.reserve(inputs_.size() + value_of_port_.size());
-    written_.assign(dag_.params.size(), kNone);
-    std::vector<bool> reduced(dag_.buckets.size(), false);
+    const auto scratch = std::count_if(values_.begin(), values_.end(), [](const Value& value) { return value.cls == BufferClass::workspace; });
+    role_.operands.reserve(inputs_.size() + places_.size() + static_cast<std::size_t>(scratch));
     std::size_t workspace = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      const Node& node = this->node(a);
       Action& action = role_.actions[a];
       action.first_operand = static_cast<std::uint32_t>(role_.operands.size());
-      std::uint32_t port = kNone;
+      std::uint32_t port = 0;
       for (const Source& input : inputs(a)) {
-        if (input.port == port) continue;  // further sources of a grad port lie at the same place
-        port = input.port;
-        if (input.cls == EdgeClass::param && !runs_body(node.kind)) {
-          role_.operands.push_back({0, parameters_[node.subject.bucket().index()], false});
-        } else if (input.cls == EdgeClass::param) {
-          const tensor::ParamId param = dag_.bodies[node.body.index()].inputs[port].param;
-          role_.operands.push_back({parameter_offset(facts_.params[param.index()]), parameters_[facts_.params[param.index()].bucket.index()], false});
-        } else {
-          role_.operands.push_back(place_of(input.action, input.output));
-        }
+        role_.operands.push_back(input.cls == EdgeClass::param ? parameter(a, input, port) : operand(place(input.action, input.output)));
+        ++port;
       }
-      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-        Operand operand = place_of(a, i);
-        if (is_gradient(node, i)) {
-          const std::size_t param = dag_.bodies[node.body.index()].outputs[i].param.index();
-          const std::uint32_t sum = value_of(a, i) == kNone ? kState : value_of(a, i);
-          operand.accumulate = written_[param] == sum;
-          written_[param] = sum;
-        }
-        if (scatters_members(node.kind) && dag_.leaves_block(node)) {
-          operand.accumulate = reduced[node.subject.bucket().index()];
-          reduced[node.subject.bucket().index()] = true;
-        }
-        role_.operands.push_back(operand);
-      }
-      if (facts_.sizes.workspace[action.node.index()] > 0) {
+      for (std::uint32_t i = 0; i < node(a).num_outputs; ++i) role_.operands.push_back(operand(place(a, i), place(a, i).adds));
+      if (facts_.workspaces[action.node.index()] > 0) {
         while (values_[workspace].cls != BufferClass::workspace) ++workspace;
         role_.operands.push_back({0, values_[workspace++].buffer, false});
       }
@@ -368,7 +279,7 @@ class RoleProjection {
       if (adds_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
       if (writes_state(node(a).kind)) update_[node(a).subject.bucket().index()] = a;
       if (leaves_device(node(a).kind)) offload_[node(a).subject.bucket().index()] = a;
-      if (unites_blocks(node(a).kind) && !gathers_for_a_while(node(a))) gather_[node(a).subject.bucket().index()] = a;
+      if (unites_blocks(node(a).kind) && place(a, 0).value == kNone) gather_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
     needs_.clear();
@@ -376,11 +287,8 @@ class RoleProjection {
     std::size_t value = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
-      const std::span<const Source> inputs = this->inputs(a);
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Source& input = inputs[i];
-        // Contributions to a gradient are made one after the other on the compute stream: the last of a port stands for all.
-        if (input.cls == EdgeClass::grad && i + 1 < inputs.size() && inputs[i + 1].port == input.port) continue;
+      // Terms of a sum are made one after the other on one stream: the last stands for all.
+      for (const Source& input : inputs(a)) {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (is_recv(node.kind)) need_window(a);
@@ -388,10 +296,7 @@ class RoleProjection {
       if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone) need(a, gather_[node.subject.bucket().index()], 1);
       if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
-      if (scatters_members(node.kind) && dag_.leaves_block(node) && !touched_[node.subject.bucket().index()]) {
-        need(a, update_[node.subject.bucket().index()], 1);
-        touched_[node.subject.bucket().index()] = true;
-      }
+      if (scatters_members(node.kind) && dag_.leaves_block(node) && !place(a, 0).adds) need(a, update_[node.subject.bucket().index()], 1);
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
@@ -401,9 +306,9 @@ class RoleProjection {
           }
         }
       }
-      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-        if (!is_gradient(node, i) || value_of(a, i) != kNone) continue;
-        const std::size_t bucket = facts_.params[dag_.bodies[node.body.index()].outputs[i].param.index()].bucket.index();
+      for (std::uint32_t i = 0; runs_body(node.kind) && i < node.num_outputs; ++i) {
+        if (place(a, i).value != kNone) continue;
+        const std::size_t bucket = role_.buffers[place(a, i).state.index()].bucket.index();
         if (!touched_[bucket] && reduction_[bucket] != kNone) need(a, reduction_[bucket], 1);
         touched_[bucket] = true;
       }
@@ -513,6 +418,7 @@ class RoleProjection {
 
   const SharedFacts& facts_;
   const Dag& dag_;
+  const Residences& residences_;
   std::vector<std::uint32_t> action_of_;       // per node: its action; stays valid for a role's own nodes alone
 
   // Of the role at hand.
@@ -528,15 +434,12 @@ class RoleProjection {
   std::vector<BufferId> parameters_, gradients_;  // per bucket
   std::int64_t state_bytes_ = 0, host_state_bytes_ = 0;
 
-  std::vector<std::uint32_t> first_value_;     // per action, one more: into value_of_port_
-  std::vector<std::uint32_t> value_of_port_;   // per output: its value, or kNone for state
-  std::vector<std::uint32_t> readers_;         // per output
+  std::vector<std::uint32_t> first_place_;     // per action, one more: into places_
+  std::vector<Place> places_;                  // per output
+  llvm::DenseMap<NodeId, std::uint32_t> value_of_sum_;  // of whole gradients until their reduction
   std::vector<Value> values_;                  // ascending by the action that writes them
   std::vector<Lifetime> lifetimes_;            // per value
   std::vector<std::uint32_t> next_work_;       // per action: the next one that runs a body, or the last of the step
-  std::vector<std::uint32_t> reducer_;         // per output that is a gradient: the action that makes a block of it, or kNone
-  std::vector<std::uint32_t> unreduced_;       // per such action: the value of the whole gradients
-  std::vector<std::uint32_t> written_;         // per parameter: the value, or kState, in which its gradient holds a contribution of this step
 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action
   std::vector<std::uint32_t> first_access_, next_access_, access_;

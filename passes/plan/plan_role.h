@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/dag/bucket_layout.h"
 #include "passes/order/communicators.h"
 #include "passes/order/roles.h"
-#include "passes/plan/sizes.h"
+#include "passes/plan/residence.h"
 
 namespace piper::passes {
 
@@ -18,9 +17,8 @@ namespace piper::passes {
 struct SharedFacts {
   const dag::Dag& dag;
   const Communicators& communicators;
-  Sizes sizes;
-  std::vector<dag::BucketLayout> buckets;
-  std::vector<dag::ParamPlace> params;
+  Residences residences;
+  std::vector<std::int64_t> workspaces;  // per node: bytes of scratch
   std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
 };
 

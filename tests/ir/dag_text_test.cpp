@@ -145,7 +145,8 @@ TEST(DagNames, AreThoseOfTheText) {
   EXPECT_EQ(dag->name(dag::NodeId(0)), "load.x.mb0.line");
   EXPECT_EQ(dag->name(dag::NodeId(3)), "BI.net0.mb0");
   EXPECT_EQ(dag->name(dag::NodeId(7)), "all_reduce.net.loss.0.line");
-  EXPECT_EQ(dag->name(dag::NodeId(12)), "all_reduce.net.0");
+  EXPECT_EQ(dag->name(dag::NodeId(12)), "accumulate.net.0");
+  EXPECT_EQ(dag->name(dag::NodeId(13)), "all_reduce.net.0");
 }
 
 TEST(DagNodes, InputsAreSortedByPortAndMayComeFromThePool) {

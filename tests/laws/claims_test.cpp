@@ -7,6 +7,7 @@
 #include <limits>
 #include <variant>
 
+#include "ir/dag/terms.h"
 #include "passes/pipeline.h"
 #include "passes/selectors/select.h"
 #include "tests/support/random_programs.h"
@@ -115,9 +116,11 @@ class RankWalk {
   }
 
   bool reads(dag::NodeId reader, dag::NodeId maker) const {
-    if (!reader.valid()) return false;
-    const std::span<const dag::Input> inputs = dag_.inputs_of(dag_.node(reader));
-    return std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == maker; });
+    bool reads = false;
+    for (const dag::Input& input : reader.valid() ? dag_.inputs_of(dag_.node(reader)) : std::span<const dag::Input>()) {
+      if (input.source.node.valid()) for_each_term(dag_, input.source, [&](dag::Port term) { reads = reads || term.node == maker; });
+    }
+    return reads;
   }
 
   /// The forward that runs again for a backward, which alone may read the parameters that the order gathers for it.
@@ -132,11 +135,10 @@ class RankWalk {
 
   /// A reduction of the bucket reads what the work makes.
   bool contributes(dag::NodeId work, dag::BucketId bucket) const {
-    return std::any_of(dag_.nodes.begin(), dag_.nodes.end(), [&](const dag::Node& node) {
-      const std::span<const dag::Input> inputs = dag_.inputs_of(node);
-      return node.reduces_gradients() && node.subject.bucket() == bucket &&
-             std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == work; });
-    });
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (dag_.nodes[i].reduces_gradients() && dag_.nodes[i].subject.bucket() == bucket && reads(dag::NodeId::at(i), work)) return true;
+    }
+    return false;
   }
 
   const dag::Dag& dag_;

@@ -284,12 +284,18 @@ class Mutator {
     if (const std::size_t layout = attribute(text, " <"); layout != std::string::npos) {
       add("undivided samples", line, text.substr(0, layout) + text.substr(text.find('>', layout) + 1));
     }
+    const std::size_t stream = text.find(" stream "), end_of_line = std::min(text.size(), text.find(" loc(", stream == std::string::npos ? 0 : stream));
     if (!runs_body(node.kind)) {
-      const std::size_t after = std::min({text.size(), text.find(" loc(", text.find(" stream ")), attribute(text, " after ")});
+      const std::size_t after = std::min(end_of_line, attribute(text, " after "));
       add("in an overlap group", line, text.substr(0, after) + " group 0" + text.substr(after));
     }
     for (std::size_t grad = text.find("grad "); grad < text.find(" on "); grad = text.find("grad ", grad + 1)) {
       add("gradient as data", line, text.substr(0, grad) + text.substr(grad + 5));
+    }
+    if (adds_in_place(node.kind)) {
+      add("on a stream", line, text.substr(0, end_of_line) + " stream " + std::string(dag_.context->text(dag_.streams.front().name)) + text.substr(end_of_line));
+      for (const std::size_t plus : places(text, " + ")) add("a term less", line, text.substr(0, plus) + text.substr(std::min(text.find_first_of(" ,)", plus + 3), text.size())));
+      act_for(node_name(text));
     }
     if (const std::size_t over = attribute(text, " over "); over != std::string::npos) {
       const std::size_t end = std::min(text.find(" with ", over), text.find(" on ", over));
@@ -297,9 +303,8 @@ class Mutator {
     }
     // Behind what comes later, itself, and what no device of its own runs.
     const auto ordered_after = [&](const std::string& other) {
-      const std::size_t end = std::min(text.size(), text.find(" loc(", text.find(" stream ")));
       const bool has = attribute(text, " after ") != std::string::npos;
-      add("order after `" + other + "`", line, text.substr(0, end) + (has ? ", " : " after ") + other + text.substr(end));
+      add("order after `" + other + "`", line, text.substr(0, end_of_line) + (has ? ", " : " after ") + other + text.substr(end_of_line));
     };
     ordered_after(node_name(text));
     if (number + 1 < nodes.size()) ordered_after(node_name(lines_[nodes[number + 1]]));
@@ -310,7 +315,18 @@ class Mutator {
     }
   }
 
-  static bool collective(const dag::Node& node) { return is_collective(node.kind); }
+  /// An action of a node for which no device does work, in front of the others of each role.
+  void act_for(const std::string& name) {
+    for (const Place& place : actions_) {
+      if (place.action == 0) changes.push_back({"an action: " + name, place.line, 1, {"  " + name + " on " + std::string(dag_.context->text(dag_.streams.front().name)), lines_[place.line]}});
+    }
+  }
+
+  static std::vector<std::size_t> places(const std::string& text, const std::string& what) {
+    std::vector<std::size_t> found;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) found.push_back(at);
+    return found;
+  }
 
   bool reads_as(NodeId recv, const dag::Chunk& chunk) const {
     return std::any_of(dag_.nodes.begin(), dag_.nodes.end(), [&](const dag::Node& node) {

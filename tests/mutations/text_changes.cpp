@@ -64,7 +64,7 @@ constexpr Rule kRules[] = {
     {"held whole", "", R"(<\w+: [^<>]*>)", ""},
     {"a summand", "", R"(<(\w+): \w+)", "<$1: +"},
     {"an order of axes", "", R"(<(\w+): (\w+), (\w+): (\w+)>)", "<$3: $4, $1: $2>"},
-    {"another order", "  sum_squares.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))", "grad $2 + $1"},
+    {"a term less", "  accumulate.", R"( \+ [^ ,)]+)", ""},
     {"written twice", "  ", R"( = ([\w ]+?(?:\[[^\]]*\])? ?(?:@\S+ )?)\(([^,)+]+))", " = $1($2, $2"},
     {"written twice", "  ", R"(grad ([^ ,)]+))", "grad $1 + $1"},
 };
@@ -97,6 +97,7 @@ class Changes {
       buckets(axis);
     }
     early();
+    sums();
     bodies();
     for (std::size_t i = 0; i < lines_.size(); ++i) doubled(i);
     return std::move(changes_);
@@ -158,6 +159,16 @@ class Changes {
       const auto with = [&](const std::string& what) { return std::string(lines_[i]).insert(end, what); };
       if (at("built") || at("split")) add("on devices", i, with(" on " + mesh + "[]"));
       if (found[1] != first) add("after another", i, with(" after " + first));
+    }
+  }
+
+  /// From level `ordered` on terms are added as they are made.
+  void sums() {
+    if (lines_[0] != "pir 1 ordered" && lines_[0] != "pir 1 planned") return;
+    const Rule rule{"another order", "  accumulate.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))", "grad $2 + $1"};
+    const std::regex find(rule.find);
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (lines_[i].starts_with(rule.line)) replace(rule, find, i);
     }
   }
 

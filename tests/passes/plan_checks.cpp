@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "ir/dag/terms.h"
+
 namespace piper::test {
 
 using namespace dag;
@@ -22,7 +24,7 @@ std::vector<std::uint32_t> positions(const Dag& dag) {
 struct Access {
   std::int64_t begin = 0, end = 0;
   bool write = false;
-  Port value;  // of data and grad inputs: what is read; of outputs: what is written; else invalid
+  Port value;  // of data inputs: what is read; of outputs: what is written; else invalid
   bool overlaps(const Access& other) const { return begin < other.end && other.begin < end; }
 };
 
@@ -41,14 +43,11 @@ std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& 
     const std::int64_t begin = begin_of(role, operand);
     accesses.push_back({begin, begin + bytes, write, value});
   };
-  std::uint32_t port = kNone;
   for (const Input& input : dag.inputs_of(node)) {
-    if (input.port == port) continue;
-    port = input.port;
     if (input.cls == EdgeClass::param && !runs_body(node.kind)) {
       add(role.buffers[role.operands[next].buffer.index()].bytes, false, {});  // a block that the device keeps
     } else if (input.cls == EdgeClass::param) {
-      add(dag.param_types[dag.bodies[node.body.index()].inputs[port].param.index()].bytes(), false, {});
+      add(dag.param_types[dag.bodies[node.body.index()].inputs[input.port].param.index()].bytes(), false, {});
     } else {
       add(dag.output_type(input.source).bytes(), false, input.source);
     }
@@ -126,36 +125,35 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
       }
     }
   }
-  // What is read was written by its producer and by nobody else since; a gradient by its contributions.
+  // What is read was written by its producer and by nobody else since; a sum by each of its terms, where it is read.
   std::map<NodeId, std::size_t> at;
   for (std::size_t a = 0; a < n; ++a) at[role.actions[a].node] = a;
   for (std::size_t reader = n; reader < 2 * n; ++reader) {
     const Node& node = dag.node(role.actions[reader % n].node);
-    std::uint32_t operand = role.actions[reader % n].first_operand, port = kNone;
+    std::uint32_t operand = role.actions[reader % n].first_operand;
     for (const Input& input : dag.inputs_of(node)) {
-      if (input.port != port) ++operand;
-      port = input.port;
+      const Operand& place = role.operands[operand++];
       if (input.cls == EdgeClass::param) continue;
-      const std::size_t producer = n + at.at(input.source.node);
-      if (!before(producer, reader)) return name + ": " + text(reader) + " does not wait for " + text(producer);
-      const Operand& place = role.operands[operand - 1];
       const std::int64_t begin = begin_of(role, place);
       const Access read{begin, begin + dag.output_type(input.source).bytes(), false, {}};
-      bool written = false;
-      for (std::size_t other = 0; other < 2 * n; ++other) {
-        for (const Access& access : accesses[other % n]) {
-          if (!access.write || !access.overlaps(read)) continue;
-          if (other == producer) {
-            written = written || (access.value == input.source && access.begin == read.begin);
-            continue;
-          }
-          if (before(other, producer) || before(reader, other) || other == reader) continue;
-          const NodeKind adds = dag.node(role.actions[other % n].node).kind;
-          if (input.cls == EdgeClass::grad && (runs_body(adds) || scatters_members(adds))) continue;
-          return name + ": " + text(other) + " overwrites what " + text(reader) + " reads from " + text(producer);
-        }
+      std::vector<Port> makers;
+      for_each_term(dag, input.source, [&](Port term) { makers.push_back(term); });
+      std::size_t last = 0;
+      for (const Port maker : makers) {
+        const std::size_t producer = n + at.at(maker.node);
+        if (!before(producer, reader)) return name + ": " + text(reader) + " does not wait for " + text(producer);
+        const std::vector<Access>& writes = accesses[producer % n];
+        const bool there = std::any_of(writes.begin(), writes.end(), [&](const Access& access) { return access.write && access.value == maker && access.begin == read.begin; });
+        if (!there) return name + ": " + text(reader) + " reads elsewhere than " + text(producer) + " writes";
+        last = std::max(last, producer);
       }
-      if (!written) return name + ": " + text(reader) + " reads elsewhere than " + text(producer) + " writes";
+      for (std::size_t other = 0; other < 2 * n; ++other) {
+        const bool makes = other >= n && std::any_of(makers.begin(), makers.end(), [&](Port maker) { return maker.node == role.actions[other % n].node; });
+        if (makes || other == reader || before(other, n + at.at(makers.front().node)) || before(reader, other)) continue;
+        const std::vector<Access>& writes = accesses[other % n];
+        const bool over = std::any_of(writes.begin(), writes.end(), [&](const Access& access) { return access.write && access.overlaps(read); });
+        if (over) return name + ": " + text(other) + " overwrites what " + text(reader) + " reads from " + text(last);
+      }
     }
   }
   // The first contribution of a step writes, the others add.
@@ -263,15 +261,19 @@ std::string check_order(const Dag& dag) {
   const std::vector<std::uint32_t> position = positions(dag);
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     if (position[i] == kNone) return dag.name(NodeId::at(i)) + " is not in the order";
-    std::uint32_t last = 0, port = kNone;
+    std::uint32_t last = 0, port = kNone, latest = 0;
     for (const Input& input : dag.inputs_of(dag.nodes[i])) {
       if (input.cls == EdgeClass::param) continue;
       if (position[input.source.node.index()] >= position[i]) return dag.name(NodeId::at(i)) + " stands before " + dag.name(input.source.node);
       if (input.port == port && position[input.source.node.index()] < last) return dag.name(NodeId::at(i)) + ": contributions out of order";
       port = input.port;
       last = position[input.source.node.index()];
+      latest = std::max(latest, last);
     }
-    if (!dag.nodes[i].stream.valid()) return dag.name(NodeId::at(i)) + " has no stream";
+    if (dag.nodes[i].stream.valid() == adds_in_place(dag.nodes[i].kind)) return dag.name(NodeId::at(i)) + " has no stream, or should have none";
+    for (std::uint32_t p = latest + 1; p < position[i] && adds_in_place(dag.nodes[i].kind); ++p) {
+      if (!adds_in_place(dag.node(dag.order[p]).kind)) return dag.name(NodeId::at(i)) + " stands apart from its last term";
+    }
   }
   for (const auto& [before, after] : dag.temporal) {
     if (position[before.index()] >= position[after.index()]) return dag.name(after) + " stands before " + dag.name(before);

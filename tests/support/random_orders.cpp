@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "ir/dag/piece_text.h"
+#include "ir/dag/terms.h"
 #include "passes/order/work_graph.h"
 #include "passes/pipeline.h"
 
@@ -182,11 +183,14 @@ class OrderDrawer {
     for (Operation& operation : operations_) operation.again = again.contains(operation.vertex);
     readers_.assign(count, {});
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+      if (adds_in_place(dag.nodes[i].kind)) continue;
       const std::uint32_t to = vertex_of[graph.unit_of(dag::NodeId::at(i))];
       for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
         if (input.cls == dag::EdgeClass::param || !input.source.node.valid()) continue;
-        const std::uint32_t from = vertex_of[graph.unit_of(input.source.node)];
-        if (from != to) readers_[from].push_back(to);
+        for_each_term(dag, input.source, [&](dag::Port term) {
+          const std::uint32_t from = vertex_of[graph.unit_of(term.node)];
+          if (from != to) readers_[from].push_back(to);
+        });
       }
     }
     note_gathers(dag, graph, vertex_of);
@@ -281,7 +285,9 @@ class OrderDrawer {
       const bool reduces = node.reduces_gradients();
       if (!reduces && !is_send(node.kind)) continue;
       const std::uint32_t own = vertex_of[graph.unit_of(dag::NodeId::at(i))];
-      for (const dag::Input& input : dag.inputs_of(node)) (reduces ? reductions : sends)[vertex_of[graph.unit_of(input.source.node)]].insert(own);
+      for (const dag::Input& input : dag.inputs_of(node)) {
+        for_each_term(dag, input.source, [&](dag::Port term) { (reduces ? reductions : sends)[vertex_of[graph.unit_of(term.node)]].insert(own); });
+      }
     }
     struct Backwards {
       bool whole = true;

@@ -46,23 +46,27 @@ const std::vector<Array>& DagRun::outputs(NodeId node, std::uint64_t rank) {
   return values_[{node, rank}] = std::move(result);
 }
 
-Array DagRun::input(const Node& node, std::uint32_t port, std::uint64_t rank) {
+const Array& DagRun::input(const Node& node, std::uint32_t port, std::uint64_t rank) {
+  const NodeId self = NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data()));
+  const std::span<const Input> sources = dag_.inputs_of(node, port);
+  if (sources.empty()) stop(dag_, self, "lacks an input");
+  if (sources.size() > 1 || sources.front().cls == EdgeClass::grad) stop(dag_, self, "reads what an accumulate adds");
+  const Port source = sources.front().source;
+  if (!source.node.valid()) stop(dag_, self, "has an input without a source");
+  return outputs(source.node, rank)[source.index];
+}
+
+/// What an accumulate adds, in its order.
+Array DagRun::sum(const Node& node, std::uint32_t port, std::uint64_t rank) {
   Array sum;
-  bool any = false;
-  for (const Input& edge : dag_.inputs_of(node)) {
-    if (edge.port != port) continue;
-    const NodeId self = NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data()));
-    if (!edge.source.node.valid()) stop(dag_, self, "has an input without a source");
-    const Array& value = outputs(edge.source.node, rank)[edge.source.index];
-    if (any && edge.cls != EdgeClass::grad) stop(dag_, self, "has a data port with several sources");
-    if (any) {
-      add_to(sum, value);
-    } else {
+  for (const Input& term : dag_.inputs_of(node, port)) {
+    const Array& value = outputs(term.source.node, rank)[term.source.index];
+    if (sum.data.empty()) {
       sum = value;
+    } else {
+      add_to(sum, value);
     }
-    any = true;
   }
-  if (!any) stop(dag_, NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), "lacks an input");
   return sum;
 }
 
@@ -80,7 +84,7 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
       bool joins = true;
       for (std::size_t a = 0; a < there.size(); ++a) joins = joins && ((comm.axes >> a & 1) != 0 || there[a] == here[a]);
       if (!joins) continue;
-      const Array term = input(other, port, device);
+      const Array& term = input(other, port, device);
       if (any) {
         add_to(sum, term);
       } else {
@@ -118,7 +122,7 @@ std::vector<Array> DagRun::gradients_of(const Node& node, std::uint64_t rank) {
     for (std::uint32_t i = 0; i < bucket.params.size(); ++i) gradients.push_back(input(node, i, rank));
     return gradients;
   }
-  const Array all = input(node, 0, rank);
+  const Array& all = input(node, 0, rank);
   auto from = all.data.begin();
   for (const tensor::ParamId param : bucket.params) {
     Array& gradient = gradients.emplace_back();
@@ -160,6 +164,9 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(send, i, from));
       break;
     }
+    case NodeKind::accumulate:
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(sum(node, i, rank));
+      break;
     case NodeKind::reduce_scatter: {  // every member has the whole sum here; of cut gradients as one value, end to end
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {

@@ -33,8 +33,9 @@ class DagRun {
  private:
   const std::vector<Array>& outputs(dag::NodeId node, std::uint64_t rank);
   std::vector<Array> evaluate(dag::NodeId node, std::uint64_t rank);
-  /// The value (class grad: sum) that feeds an input port.
-  Array input(const dag::Node& node, std::uint32_t port, std::uint64_t rank);
+  /// The value that feeds an input port.
+  const Array& input(const dag::Node& node, std::uint32_t port, std::uint64_t rank);
+  Array sum(const dag::Node& node, std::uint32_t port, std::uint64_t rank);
   Array all_reduce(const dag::Node& node, std::uint32_t port, std::uint64_t rank);
   std::vector<Array> gradients_of(const dag::Node& node, std::uint64_t rank);
   std::vector<double> own_block(const dag::Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const;

@@ -95,7 +95,7 @@ TEST(Tables, IdsOutsideOfTheirTablesAreToldInTheOrderOfTheTables) {
             "a communication refers to a node that does not exist");
   EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.temporal.emplace_back(dag::NodeId::at(0), dag::NodeId()); }), "a temporal edge refers to a node that does not exist");
   EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.chunks[1].region = dag.chunks[0].region; }), "chunks `stage0` and `stage1` are the same part of the model");
-  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.nodes.back().devices = DeviceSetId::at(dag.device_sets.size()); }), "update node 22 refers outside the DAG's tables");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.nodes.back().devices = DeviceSetId::at(dag.device_sets.size()); }), "update node 24 refers outside the DAG's tables");
 }
 
 TEST(Lint, AnEventThatOthersImplyIsAWarning) {

@@ -142,7 +142,9 @@ graph {
   load.x.mb1.pp0 = load x [mb: 1] on cluster[pp: 0] <dp: batch> loc("model.pipe":1:1-1:9)
   load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] <dp: batch> loc("model.pipe":1:1-1:9)
   load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] <dp: batch> loc("model.pipe":1:1-1:9)
-  update.stage0.layer0.0 = update bucket stage0.layer0.0 (grad B.stage0.layer0.mb0 + B.stage0.layer0.mb1, grad B.stage0.layer0.mb0:1 + B.stage0.layer0.mb1:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
-  update.stage1.layer1.0 = update bucket stage1.layer1.0 (grad B.stage1.layer1.mb0:1 + B.stage1.layer1.mb1:1, grad B.stage1.layer1.mb0:2 + B.stage1.layer1.mb1:2) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  accumulate.stage0.layer0.0 = accumulate bucket stage0.layer0.0 (grad B.stage0.layer0.mb0 + B.stage0.layer0.mb1, grad B.stage0.layer0.mb0:1 + B.stage0.layer0.mb1:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  update.stage0.layer0.0 = update bucket stage0.layer0.0 (accumulate.stage0.layer0.0, accumulate.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  accumulate.stage1.layer1.0 = accumulate bucket stage1.layer1.0 (grad B.stage1.layer1.mb0:1 + B.stage1.layer1.mb1:1, grad B.stage1.layer1.mb0:2 + B.stage1.layer1.mb1:2) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  update.stage1.layer1.0 = update bucket stage1.layer1.0 (accumulate.stage1.layer1.0, accumulate.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
   report.mlp.loss.0 = report loss mlp.loss.0 (F.stage1.mb0:1, F.stage1.mb1:1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
 }

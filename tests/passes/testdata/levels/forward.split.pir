@@ -115,7 +115,9 @@ graph {
   load.x.mb1 = load x [mb: 1] loc("model.pipe":1:1-1:9)
   load.target.mb0 = load target [mb: 0] loc("model.pipe":1:1-1:9)
   load.target.mb1 = load target [mb: 1] loc("model.pipe":1:1-1:9)
-  update.stage0.0 = update bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1, grad B.stage0.mb0:1 + B.stage0.mb1:1) loc("model.pipe":2:1-2:9)
-  update.stage1.0 = update bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1, grad B.stage1.mb0:2 + B.stage1.mb1:2) loc("model.pipe":4:1-4:9)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1, grad B.stage0.mb0:1 + B.stage0.mb1:1) loc("model.pipe":2:1-2:9)
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0, accumulate.stage0.0:1) loc("model.pipe":2:1-2:9)
+  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1, grad B.stage1.mb0:2 + B.stage1.mb1:2) loc("model.pipe":4:1-4:9)
+  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0, accumulate.stage1.0:1) loc("model.pipe":4:1-4:9)
   report.mlp.loss.0 = report loss mlp.loss.0 (F.stage1.mb0:3, F.stage1.mb1:3) loc("model.pipe":5:1-5:9)
 }

@@ -181,7 +181,9 @@ graph {
   B.stage1 = B stage1 @stage1.B (F.stage0:2, F.stage1, F.stage1:1, F.stage1:2, param update.stage1.0, param update.stage1.0:1) loc("model.pipe":4:1-4:9)
   load.x = load x loc("model.pipe":1:1-1:9)
   load.target = load target loc("model.pipe":1:1-1:9)
-  update.stage0.0 = update bucket stage0.0 (grad B.stage0, grad B.stage0:1) loc("model.pipe":2:1-2:9)
-  update.stage1.0 = update bucket stage1.0 (grad B.stage1:1, grad B.stage1:2) loc("model.pipe":4:1-4:9)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0, grad B.stage0:1) loc("model.pipe":2:1-2:9)
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0, accumulate.stage0.0:1) loc("model.pipe":2:1-2:9)
+  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1:1, grad B.stage1:2) loc("model.pipe":4:1-4:9)
+  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0, accumulate.stage1.0:1) loc("model.pipe":4:1-4:9)
   report.mlp.loss.0 = report loss mlp.loss.0 (F.stage1:3) loc("model.pipe":5:1-5:9)
 }

@@ -130,16 +130,18 @@ graph {
   load.y.mb1.p2 = load y [mb: 1] on m[p: 2] <d: batch> stream compute
   B.layer0.mb0 = B layer0 [mb: 0] @layer0.B (recv.F.layer0.mb0.p0, recv.F.layer0.mb0.p0:1, recv.B.score0.mb0.p0, param update.layer0.0.p0:1) on m[p: 0] stream compute
   B.score0.mb1 = B score0 [mb: 1] @score0.B (load.y.mb1.p2, recv.F.score0.mb1.p2, recv.F.score0.mb1.p2:1, all_reduce.count.loss.0.p2, param update.score0.0.p2) on m[p: 2] stream compute after B.score0.mb0
+  accumulate.score0.0.p2 = accumulate bucket score0.0 (grad B.score0.mb0:1 + B.score0.mb1:1) on m[p: 2]
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.p1, all_reduce.loss.0.p1:1, all_reduce.count.loss.0.p1) on m[p: 1] stream compute
   send.B.score0.mb1.p0 = send B score0 [mb: 1] (B.score0.mb1) to recv.B.score0.mb1.p0 on m[p: 2] stream grad.p2.to.p0
   recv.B.score0.mb1.p0 = recv B layer0 [mb: 1] from send.B.score0.mb1.p0 on m[p: 0] stream grad.p2.to.p0
   all_reduce.score0.0.p1 = all_reduce bucket score0.0 over d with (all_reduce.score0.0.p1, all_reduce.score0.0.p2) on m[p: 1] stream reduce.p1
-  all_reduce.score0.0.p2 = all_reduce bucket score0.0 (grad B.score0.mb0:1 + B.score0.mb1:1) over d with (all_reduce.score0.0.p1, all_reduce.score0.0.p2) on m[p: 2] stream reduce.p1
+  all_reduce.score0.0.p2 = all_reduce bucket score0.0 (accumulate.score0.0.p2) over d with (all_reduce.score0.0.p1, all_reduce.score0.0.p2) on m[p: 2] stream reduce.p1
   B.layer0.mb1 = B layer0 [mb: 1] @layer0.B (recv.F.layer0.mb1.p0, recv.F.layer0.mb1.p0:1, recv.B.score0.mb1.p0, param update.layer0.0.p0:1) on m[p: 0] stream compute after B.layer0.mb0
-  sum_squares.score0.0.p1 = sum_squares bucket score0.0 (grad all_reduce.score0.0.p1) on m[p: 1] stream compute
-  all_reduce.layer0.0.p0 = all_reduce bucket layer0.0 (grad B.layer0.mb0 + B.layer0.mb1, grad B.layer0.mb0:1 + B.layer0.mb1:1) over d with (all_reduce.layer0.0.p0, all_reduce.layer0.0.p1) on m[p: 0] stream reduce.p0
+  accumulate.layer0.0.p0 = accumulate bucket layer0.0 (grad B.layer0.mb0 + B.layer0.mb1, grad B.layer0.mb0:1 + B.layer0.mb1:1) on m[p: 0]
+  sum_squares.score0.0.p1 = sum_squares bucket score0.0 (all_reduce.score0.0.p1) on m[p: 1] stream compute
+  all_reduce.layer0.0.p0 = all_reduce bucket layer0.0 (accumulate.layer0.0.p0, accumulate.layer0.0.p0:1) over d with (all_reduce.layer0.0.p0, all_reduce.layer0.0.p1) on m[p: 0] stream reduce.p0
   all_reduce.layer0.0.p1 = all_reduce bucket layer0.0 over d with (all_reduce.layer0.0.p0, all_reduce.layer0.0.p1) on m[p: 1] stream reduce.p0
-  sum_squares.layer0.0.p0 = sum_squares bucket layer0.0 (grad all_reduce.layer0.0.p0, grad all_reduce.layer0.0.p0:1) on m[p: 0] stream compute
+  sum_squares.layer0.0.p0 = sum_squares bucket layer0.0 (all_reduce.layer0.0.p0, all_reduce.layer0.0.p0:1) on m[p: 0] stream compute
   all_gather.norm.p0 = all_gather (sum_squares.layer0.0.p0) over () with (all_gather.norm.p0, all_gather.norm.p1, all_gather.norm.p2) on m[p: 0] stream gather.p0
   all_gather.norm.p1 = all_gather (sum_squares.score0.0.p1) over () with (all_gather.norm.p0, all_gather.norm.p1, all_gather.norm.p2) on m[p: 1] stream gather.p0
   all_gather.norm.p2 = all_gather over () with (all_gather.norm.p0, all_gather.norm.p1, all_gather.norm.p2) on m[p: 2] stream gather.p0
@@ -147,10 +149,10 @@ graph {
   norm.p1 = norm (all_gather.norm.p1, all_gather.norm.p1:1) on m[p: 1] stream compute
   norm.p2 = norm (all_gather.norm.p2, all_gather.norm.p2:1) on m[p: 2] stream compute
   report.norm = report norm (norm.p0) on m[p: 0] stream compute
-  update.layer0.0.p0 = update bucket layer0.0 (grad all_reduce.layer0.0.p0, grad all_reduce.layer0.0.p0:1, norm.p0) on m[p: 0] stream compute
-  update.layer0.0.p1 = update bucket layer0.0 (grad all_reduce.layer0.0.p1, grad all_reduce.layer0.0.p1:1, norm.p1) on m[p: 1] stream compute
-  update.score0.0.p1 = update bucket score0.0 (grad all_reduce.score0.0.p1, norm.p1) on m[p: 1] stream compute
-  update.score0.0.p2 = update bucket score0.0 (grad all_reduce.score0.0.p2, norm.p2) on m[p: 2] stream compute
+  update.layer0.0.p0 = update bucket layer0.0 (all_reduce.layer0.0.p0, all_reduce.layer0.0.p0:1, norm.p0) on m[p: 0] stream compute
+  update.layer0.0.p1 = update bucket layer0.0 (all_reduce.layer0.0.p1, all_reduce.layer0.0.p1:1, norm.p1) on m[p: 1] stream compute
+  update.score0.0.p1 = update bucket score0.0 (all_reduce.score0.0.p1, norm.p1) on m[p: 1] stream compute
+  update.score0.0.p2 = update bucket score0.0 (all_reduce.score0.0.p2, norm.p2) on m[p: 2] stream compute
 }
 communicator p1.to.p0 pair (m[p: 1], m[p: 0]) stream act.p1.to.p0 window 2 least 1 {
   send.F.layer0.mb0.p0

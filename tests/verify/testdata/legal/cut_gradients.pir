@@ -84,36 +84,45 @@ graph {
   send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, param gather.first0.0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.0.B.second0.mb0.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 0] (grad B.second0.mb0:1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  accumulate.first0.0.B.second0.mb0.pp1 = accumulate bucket first0.0 B second0 [mb: 0] (grad B.second0.mb0:1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.0.B.second0.mb0.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 0] (accumulate.first0.0.B.second0.mb0.pp1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, param gather.first0.0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, param gather.first0.1) on grid[pp: 0] stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.0.B.first0.mb0.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 0] (grad B.first0.mb0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.1.B.first0.mb0 = reduce_scatter bucket first0.1 B first0 [mb: 0] (grad B.first0.mb0:1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  accumulate.first0.0.B.first0.mb0.pp0 = accumulate bucket first0.0 B first0 [mb: 0] (grad B.first0.mb0) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  accumulate.first0.1.B.first0.mb0 = accumulate bucket first0.1 B first0 [mb: 0] (grad B.first0.mb0:1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.0.B.first0.mb0.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 0] (accumulate.first0.0.B.first0.mb0.pp0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.1.B.first0.mb0 = reduce_scatter bucket first0.1 B first0 [mb: 0] (accumulate.first0.1.B.first0.mb0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   all_reduce.loss.0.pp1 = all_reduce loss loss.0 (F.second0.mb0:1, F.second0.mb1:1) over dp, pod on grid[pp: 1] stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
   B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, param gather.first0.0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (grad B.second0.mb1:1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  accumulate.first0.0.B.second0.mb1.pp1 = accumulate bucket first0.0 B second0 [mb: 1] (grad B.second0.mb1:1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (accumulate.first0.0.B.second0.mb1.pp1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  accumulate.first0.0.pp1 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.second0.mb0.pp1 + reduce_scatter.first0.0.B.second0.mb1.pp1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.pp1, all_reduce.loss.0.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
   B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, param gather.first0.1) on grid[pp: 0] stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (grad B.first0.mb1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  reduce_scatter.first0.1.B.first0.mb1 = reduce_scatter bucket first0.1 B first0 [mb: 1] (grad B.first0.mb1:1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  all_reduce.first0.0.pp0 = all_reduce bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb0.pp0 + reduce_scatter.first0.0.B.first0.mb1.pp0) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  all_reduce.first0.0.pp1 = all_reduce bucket first0.0 (grad reduce_scatter.first0.0.B.second0.mb0.pp1 + reduce_scatter.first0.0.B.second0.mb1.pp1) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  all_reduce.first0.1 = all_reduce bucket first0.1 (grad reduce_scatter.first0.1.B.first0.mb0 + reduce_scatter.first0.1.B.first0.mb1) over pod on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  sum_squares.first0.0.pp0 = sum_squares bucket first0.0 (grad all_reduce.first0.0.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  sum_squares.first0.1 = sum_squares bucket first0.1 (grad all_reduce.first0.1) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  accumulate.first0.0.B.first0.mb1.pp0 = accumulate bucket first0.0 B first0 [mb: 1] (grad B.first0.mb1) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  accumulate.first0.1.B.first0.mb1 = accumulate bucket first0.1 B first0 [mb: 1] (grad B.first0.mb1:1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (accumulate.first0.0.B.first0.mb1.pp0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  accumulate.first0.0.pp0 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb0.pp0 + reduce_scatter.first0.0.B.first0.mb1.pp0) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.1.B.first0.mb1 = reduce_scatter bucket first0.1 B first0 [mb: 1] (accumulate.first0.1.B.first0.mb1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  accumulate.first0.1 = accumulate bucket first0.1 (grad reduce_scatter.first0.1.B.first0.mb0 + reduce_scatter.first0.1.B.first0.mb1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  all_reduce.first0.0.pp0 = all_reduce bucket first0.0 (accumulate.first0.0.pp0) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_reduce.first0.0.pp1 = all_reduce bucket first0.0 (accumulate.first0.0.pp1) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_reduce.first0.1 = all_reduce bucket first0.1 (accumulate.first0.1) over pod on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  sum_squares.first0.0.pp0 = sum_squares bucket first0.0 (all_reduce.first0.0.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  sum_squares.first0.1 = sum_squares bucket first0.1 (all_reduce.first0.1) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   all_reduce.norm.dp.pp0 = all_reduce (sum_squares.first0.0.pp0, sum_squares.first0.1) over dp on grid[pp: 0] stream sum.pp0 loc("small.pipe":11:12-11:38)
   all_gather.norm.pp0 = all_gather (all_reduce.norm.dp.pp0, all_reduce.norm.dp.pp0:1) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on grid[pp: 0] stream gather.pp0 loc("small.pipe":11:12-11:38)
   all_gather.norm.pp1 = all_gather over () with (all_gather.norm.pp0, all_gather.norm.pp1) on grid[pp: 1] stream gather.pp0 loc("small.pipe":11:12-11:38)
   norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
   norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":11:12-11:38)
   report.norm = report norm (norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
-  update.first0.0.pp0 = update bucket first0.0 (grad all_reduce.first0.0.pp0, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  update.first0.1 = update bucket first0.1 (grad all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  update.first0.0.pp1 = update bucket first0.0 (grad all_reduce.first0.0.pp1, norm.pp1) on grid[pp: 1] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  update.first0.0.pp0 = update bucket first0.0 (all_reduce.first0.0.pp0, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  update.first0.1 = update bucket first0.1 (all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  update.first0.0.pp1 = update bucket first0.0 (all_reduce.first0.0.pp1, norm.pp1) on grid[pp: 1] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   gather.first0.0.pp0 = gather bucket first0.0 (update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   gather.first0.1 = gather bucket first0.1 (update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   gather.first0.0.pp1 = gather bucket first0.0 (update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
@@ -173,12 +182,12 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   buffer %F.first0.mb1:0 = activations at 896 bytes 40
   buffer %F.first0.mb1:1 = activations at 960 bytes 24
   buffer %recv.B.second0.mb0.pp0:0 = communication at 960 bytes 24
-  buffer %reduce_scatter.first0.0.B.first0.mb0.pp0:0 = unreduced at 1024 bytes 128
-  buffer %reduce_scatter.first0.1.B.first0.mb0:0 = unreduced at 1152 bytes 128
+  buffer %accumulate.first0.0.B.first0.mb0.pp0:0 = unreduced at 1024 bytes 128
+  buffer %accumulate.first0.1.B.first0.mb0:0 = unreduced at 1152 bytes 128
   buffer %workspace = workspace at 1280 bytes 64
   buffer %recv.B.second0.mb1.pp0:0 = communication at 704 bytes 24
-  buffer %reduce_scatter.first0.0.B.first0.mb1.pp0:0 = unreduced at 960 bytes 128
-  buffer %reduce_scatter.first0.1.B.first0.mb1:0 = unreduced at 1088 bytes 128
+  buffer %accumulate.first0.0.B.first0.mb1.pp0:0 = unreduced at 960 bytes 128
+  buffer %accumulate.first0.1.B.first0.mb1:0 = unreduced at 1088 bytes 128
   buffer %workspace#2 = workspace at 768 bytes 64
   buffer %sum_squares.first0.0.pp0:0 = activations at 704 bytes 8
   buffer %sum_squares.first0.1:0 = activations at 768 bytes 8
@@ -192,13 +201,13 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   F.first0.mb1 on compute reads (%load.x.mb1.pp0:0, %parameters.first0.0, %parameters.first0.1) writes (%F.first0.mb1:0, %F.first0.mb1:1)
   send.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after F.first0.mb1 reads (%F.first0.mb1:1)
   recv.B.second0.mb0.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after send.F.first0.mb1.pp1 writes (%recv.B.second0.mb0.pp0:0)
-  B.first0.mb0 on compute after recv.B.second0.mb0.pp0 reads (%load.x.mb0.pp0:0, %F.first0.mb0:0, %recv.B.second0.mb0.pp0:0, %parameters.first0.1) writes (%reduce_scatter.first0.0.B.first0.mb0.pp0:0, %reduce_scatter.first0.1.B.first0.mb0:0) uses (%workspace)
-  reduce_scatter.first0.0.B.first0.mb0.pp0 on grads via group.pp0 after B.first0.mb0 reads (%reduce_scatter.first0.0.B.first0.mb0.pp0:0) writes (%gradients.first0.0)
-  reduce_scatter.first0.1.B.first0.mb0 on grads via group.pp0 reads (%reduce_scatter.first0.1.B.first0.mb0:0) writes (%gradients.first0.1)
+  B.first0.mb0 on compute after recv.B.second0.mb0.pp0 reads (%load.x.mb0.pp0:0, %F.first0.mb0:0, %recv.B.second0.mb0.pp0:0, %parameters.first0.1) writes (%accumulate.first0.0.B.first0.mb0.pp0:0, %accumulate.first0.1.B.first0.mb0:0) uses (%workspace)
+  reduce_scatter.first0.0.B.first0.mb0.pp0 on grads via group.pp0 after B.first0.mb0 reads (%accumulate.first0.0.B.first0.mb0.pp0:0) writes (%gradients.first0.0)
+  reduce_scatter.first0.1.B.first0.mb0 on grads via group.pp0 reads (%accumulate.first0.1.B.first0.mb0:0) writes (%gradients.first0.1)
   recv.B.second0.mb1.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.first0.mb0 writes (%recv.B.second0.mb1.pp0:0)
-  B.first0.mb1 on compute after recv.B.second0.mb1.pp0, reduce_scatter.first0.1.B.first0.mb0 reads (%load.x.mb1.pp0:0, %F.first0.mb1:0, %recv.B.second0.mb1.pp0:0, %parameters.first0.1) writes (%reduce_scatter.first0.0.B.first0.mb1.pp0:0, %reduce_scatter.first0.1.B.first0.mb1:0) uses (%workspace#2)
-  reduce_scatter.first0.0.B.first0.mb1.pp0 on grads via group.pp0 after B.first0.mb1 reads (%reduce_scatter.first0.0.B.first0.mb1.pp0:0) writes (+%gradients.first0.0)
-  reduce_scatter.first0.1.B.first0.mb1 on grads via group.pp0 reads (%reduce_scatter.first0.1.B.first0.mb1:0) writes (+%gradients.first0.1)
+  B.first0.mb1 on compute after recv.B.second0.mb1.pp0, reduce_scatter.first0.1.B.first0.mb0 reads (%load.x.mb1.pp0:0, %F.first0.mb1:0, %recv.B.second0.mb1.pp0:0, %parameters.first0.1) writes (%accumulate.first0.0.B.first0.mb1.pp0:0, %accumulate.first0.1.B.first0.mb1:0) uses (%workspace#2)
+  reduce_scatter.first0.0.B.first0.mb1.pp0 on grads via group.pp0 after B.first0.mb1 reads (%accumulate.first0.0.B.first0.mb1.pp0:0) writes (+%gradients.first0.0)
+  reduce_scatter.first0.1.B.first0.mb1 on grads via group.pp0 reads (%accumulate.first0.1.B.first0.mb1:0) writes (+%gradients.first0.1)
   all_reduce.first0.0.pp0 on grads via group.pp0.pp1.no2 reads (%gradients.first0.0) writes (%gradients.first0.0)
   all_reduce.first0.1 on grads via group.pp0.no4 reads (%gradients.first0.1) writes (%gradients.first0.1)
   sum_squares.first0.0.pp0 on compute after all_reduce.first0.0.pp0 reads (%gradients.first0.0) writes (%sum_squares.first0.0.pp0:0)
@@ -222,25 +231,25 @@ role pp1 at grid[pp: 1] arena 896 live 896 {
   buffer %F.second0.mb0:1 = activations at 512 bytes 8
   buffer %recv.F.first0.mb1.pp1:0 = communication at 576 bytes 24
   buffer %B.second0.mb0:0 = activations at 640 bytes 24
-  buffer %reduce_scatter.first0.0.B.second0.mb0.pp1:0 = unreduced at 704 bytes 128
+  buffer %accumulate.first0.0.B.second0.mb0.pp1:0 = unreduced at 704 bytes 128
   buffer %workspace = workspace at 832 bytes 64
   buffer %F.second0.mb1:0 = activations at 384 bytes 40
   buffer %F.second0.mb1:1 = activations at 448 bytes 8
   buffer %B.second0.mb1:0 = activations at 640 bytes 24
-  buffer %reduce_scatter.first0.0.B.second0.mb1.pp1:0 = unreduced at 704 bytes 128
+  buffer %accumulate.first0.0.B.second0.mb1.pp1:0 = unreduced at 704 bytes 128
   buffer %all_gather.norm.pp1:0 = communication at 384 bytes 8
   buffer %all_gather.norm.pp1:1 = communication at 448 bytes 8
   buffer %norm.pp1:0 = activations at 512 bytes 16
   recv.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous norm.pp1 writes (%recv.F.first0.mb0.pp1:0)
   F.second0.mb0 on compute after recv.F.first0.mb0.pp1, previous gather.first0.0.pp1 reads (%recv.F.first0.mb0.pp1:0, %parameters.first0.0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
   recv.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 writes (%recv.F.first0.mb1.pp1:0)
-  B.second0.mb0 on compute after previous send.B.second0.mb1.pp0 reads (%recv.F.first0.mb0.pp1:0, %F.second0.mb0:0, %parameters.first0.0) writes (%B.second0.mb0:0, %reduce_scatter.first0.0.B.second0.mb0.pp1:0) uses (%workspace)
-  reduce_scatter.first0.0.B.second0.mb0.pp1 on grads via group.pp1 after B.second0.mb0 reads (%reduce_scatter.first0.0.B.second0.mb0.pp1:0) writes (%gradients.first0.0)
+  B.second0.mb0 on compute after previous send.B.second0.mb1.pp0 reads (%recv.F.first0.mb0.pp1:0, %F.second0.mb0:0, %parameters.first0.0) writes (%B.second0.mb0:0, %accumulate.first0.0.B.second0.mb0.pp1:0) uses (%workspace)
+  reduce_scatter.first0.0.B.second0.mb0.pp1 on grads via group.pp1 after B.second0.mb0 reads (%accumulate.first0.0.B.second0.mb0.pp1:0) writes (%gradients.first0.0)
   send.B.second0.mb0.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.second0.mb0 reads (%B.second0.mb0:0)
   F.second0.mb1 on compute after recv.F.first0.mb1.pp1 reads (%recv.F.first0.mb1.pp1:0, %parameters.first0.0) writes (%F.second0.mb1:0, %F.second0.mb1:1)
   all_reduce.loss.0.pp1 on sum.pp1 via group.pp1.no3 after F.second0.mb1 reads (%F.second0.mb0:1, %F.second0.mb1:1) writes (%F.second0.mb0:1, %F.second0.mb1:1)
-  B.second0.mb1 on compute after send.B.second0.mb0.pp0, reduce_scatter.first0.0.B.second0.mb0.pp1 reads (%recv.F.first0.mb1.pp1:0, %F.second0.mb1:0, %parameters.first0.0) writes (%B.second0.mb1:0, %reduce_scatter.first0.0.B.second0.mb1.pp1:0) uses (%workspace)
-  reduce_scatter.first0.0.B.second0.mb1.pp1 on grads via group.pp1 after B.second0.mb1 reads (%reduce_scatter.first0.0.B.second0.mb1.pp1:0) writes (+%gradients.first0.0)
+  B.second0.mb1 on compute after send.B.second0.mb0.pp0, reduce_scatter.first0.0.B.second0.mb0.pp1 reads (%recv.F.first0.mb1.pp1:0, %F.second0.mb1:0, %parameters.first0.0) writes (%B.second0.mb1:0, %accumulate.first0.0.B.second0.mb1.pp1:0) uses (%workspace)
+  reduce_scatter.first0.0.B.second0.mb1.pp1 on grads via group.pp1 after B.second0.mb1 reads (%accumulate.first0.0.B.second0.mb1.pp1:0) writes (+%gradients.first0.0)
   send.B.second0.mb1.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.second0.mb1 reads (%B.second0.mb1:0)
   report.loss.0 on compute after all_reduce.loss.0.pp1 reads (%F.second0.mb0:1, %F.second0.mb1:1)
   all_reduce.first0.0.pp1 on grads via group.pp0.pp1.no2 reads (%gradients.first0.0) writes (%gradients.first0.0)

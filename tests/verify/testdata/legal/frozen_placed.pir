@@ -111,6 +111,7 @@ graph {
   load.x.mb1.p0 = load x [mb: 1] on c[p: 0] <d: batch>
   load.y.mb0.p1 = load y [mb: 0] on c[p: 1] <d: batch>
   load.y.mb1.p1 = load y [mb: 1] on c[p: 1] <d: batch>
-  update.stage0.first0.0 = update bucket stage0.first0.0 (grad BW.stage0.first0.mb0 + BW.stage0.first0.mb1) on c[p: 0]
+  accumulate.stage0.first0.0 = accumulate bucket stage0.first0.0 (grad BW.stage0.first0.mb0 + BW.stage0.first0.mb1) on c[p: 0]
+  update.stage0.first0.0 = update bucket stage0.first0.0 (accumulate.stage0.first0.0) on c[p: 0]
   report.loss.0 = report loss loss.0 (F.stage1.mb0:2, F.stage1.mb1:2) on c[p: 1]
 }

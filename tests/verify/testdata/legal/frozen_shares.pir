@@ -103,11 +103,13 @@ graph {
   B.model.mb0 = B model [mb: 0] @model.B (F.last0.mb0) on grid[] stream compute after F.model.mb0 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
   gather.middle0.0.B.middle0.mb0 = gather bucket middle0.0 B middle0 [mb: 0] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
   B.last0.mb0 = B last0 [mb: 0] @last0.B (F.middle0.mb0, B.model.mb0, gather.last0.0.F.last0.mb0) on grid[] stream compute after B.model.mb0 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-  reduce_scatter.last0.0.B.last0.mb0 = reduce_scatter bucket last0.0 B last0 [mb: 0] (grad B.last0.mb0:1) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  accumulate.last0.0.B.last0.mb0 = accumulate bucket last0.0 B last0 [mb: 0] (grad B.last0.mb0:1) on grid[] loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  reduce_scatter.last0.0.B.last0.mb0 = reduce_scatter bucket last0.0 B last0 [mb: 0] (accumulate.last0.0.B.last0.mb0) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   gather.first0.0.F.first0.mb1 = gather bucket first0.0 F first0 [mb: 1] (param update.first0.0) over dp on grid[] stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   B.middle0.mb0 = B middle0 [mb: 0] @middle0.B (B.last0.mb0, gather.middle0.0.B.middle0.mb0) on grid[] stream compute after B.last0.mb0 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
   B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.grid, B.middle0.mb0) on grid[] stream compute after B.middle0.mb0 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-  reduce_scatter.first0.0.B.first0.mb0 = reduce_scatter bucket first0.0 B first0 [mb: 0] (grad B.first0.mb0) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  accumulate.first0.0.B.first0.mb0 = accumulate bucket first0.0 B first0 [mb: 0] (grad B.first0.mb0) on grid[] loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  reduce_scatter.first0.0.B.first0.mb0 = reduce_scatter bucket first0.0 B first0 [mb: 0] (accumulate.first0.0.B.first0.mb0) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   load.x.mb1.grid = load x [mb: 1] on grid[] <dp: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":18:15-18:20)
   gather.middle0.0.F.middle0.mb1 = gather bucket middle0.0 F middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
   F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.grid, gather.first0.0.F.first0.mb1) on grid[] stream compute after B.first0.mb0 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
@@ -119,15 +121,19 @@ graph {
   B.model.mb1 = B model [mb: 1] @model.B (F.last0.mb1) on grid[] stream compute after F.model.mb1 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
   gather.middle0.0.B.middle0.mb1 = gather bucket middle0.0 B middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
   B.last0.mb1 = B last0 [mb: 1] @last0.B (F.middle0.mb1, B.model.mb1, gather.last0.0.F.last0.mb1) on grid[] stream compute after B.model.mb1 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-  reduce_scatter.last0.0.B.last0.mb1 = reduce_scatter bucket last0.0 B last0 [mb: 1] (grad B.last0.mb1:1) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  accumulate.last0.0.B.last0.mb1 = accumulate bucket last0.0 B last0 [mb: 1] (grad B.last0.mb1:1) on grid[] loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  reduce_scatter.last0.0.B.last0.mb1 = reduce_scatter bucket last0.0 B last0 [mb: 1] (accumulate.last0.0.B.last0.mb1) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  accumulate.last0.0 = accumulate bucket last0.0 (grad reduce_scatter.last0.0.B.last0.mb0 + reduce_scatter.last0.0.B.last0.mb1) on grid[] loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   B.middle0.mb1 = B middle0 [mb: 1] @middle0.B (B.last0.mb1, gather.middle0.0.B.middle0.mb1) on grid[] stream compute after B.last0.mb1 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
   B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.grid, B.middle0.mb1) on grid[] stream compute after B.middle0.mb1 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-  reduce_scatter.first0.0.B.first0.mb1 = reduce_scatter bucket first0.0 B first0 [mb: 1] (grad B.first0.mb1) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-  sum_squares.last0.0 = sum_squares bucket last0.0 (grad reduce_scatter.last0.0.B.last0.mb0 + reduce_scatter.last0.0.B.last0.mb1) on grid[] stream compute loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-  update.last0.0 = update bucket last0.0 (grad reduce_scatter.last0.0.B.last0.mb0 + reduce_scatter.last0.0.B.last0.mb1) on grid[] stream compute loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  accumulate.first0.0.B.first0.mb1 = accumulate bucket first0.0 B first0 [mb: 1] (grad B.first0.mb1) on grid[] loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  reduce_scatter.first0.0.B.first0.mb1 = reduce_scatter bucket first0.0 B first0 [mb: 1] (accumulate.first0.0.B.first0.mb1) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  accumulate.first0.0 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb0 + reduce_scatter.first0.0.B.first0.mb1) on grid[] loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  sum_squares.last0.0 = sum_squares bucket last0.0 (accumulate.last0.0) on grid[] stream compute loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  update.last0.0 = update bucket last0.0 (accumulate.last0.0) on grid[] stream compute loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.grid, all_reduce.loss.0.grid:1) on grid[] stream compute loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
-  sum_squares.first0.0 = sum_squares bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb0 + reduce_scatter.first0.0.B.first0.mb1) on grid[] stream compute loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-  update.first0.0 = update bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb0 + reduce_scatter.first0.0.B.first0.mb1) on grid[] stream compute loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  sum_squares.first0.0 = sum_squares bucket first0.0 (accumulate.first0.0) on grid[] stream compute loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  update.first0.0 = update bucket first0.0 (accumulate.first0.0) on grid[] stream compute loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   all_reduce.norm.dp.grid = all_reduce (sum_squares.first0.0, sum_squares.last0.0) over dp on grid[] stream sum.grid loc("small.pipe":20:12-20:24)
   norm.grid = norm (all_reduce.norm.dp.grid, all_reduce.norm.dp.grid:1) on grid[] stream compute loc("small.pipe":20:12-20:24)
   report.norm = report norm (norm.grid) on grid[] stream compute loc("small.pipe":20:12-20:24)
@@ -172,10 +178,10 @@ role grid at grid[] arena 1152 live 1152 {
   buffer %B.model.mb0:0 = activations at 640 bytes 40
   buffer %gather.middle0.0.B.middle0.mb0:0 = gathered at 832 bytes 128
   buffer %B.last0.mb0:0 = activations at 704 bytes 40
-  buffer %reduce_scatter.last0.0.B.last0.mb0:0 = unreduced at 960 bytes 128
+  buffer %accumulate.last0.0.B.last0.mb0:0 = unreduced at 960 bytes 128
   buffer %gather.first0.0.F.first0.mb1:0 = gathered at 384 bytes 128
   buffer %B.middle0.mb0:0 = activations at 640 bytes 40
-  buffer %reduce_scatter.first0.0.B.first0.mb0:0 = unreduced at 704 bytes 128
+  buffer %accumulate.first0.0.B.first0.mb0:0 = unreduced at 704 bytes 128
   buffer %load.x.mb1.grid:0 = activations at 512 bytes 40
   buffer %gather.middle0.0.F.middle0.mb1:0 = gathered at 640 bytes 128
   buffer %F.first0.mb1:0 = activations at 768 bytes 40
@@ -187,9 +193,9 @@ role grid at grid[] arena 1152 live 1152 {
   buffer %B.model.mb1:0 = activations at 768 bytes 40
   buffer %gather.middle0.0.B.middle0.mb1:0 = gathered at 896 bytes 128
   buffer %B.last0.mb1:0 = activations at 640 bytes 40
-  buffer %reduce_scatter.last0.0.B.last0.mb1:0 = unreduced at 1024 bytes 128
+  buffer %accumulate.last0.0.B.last0.mb1:0 = unreduced at 1024 bytes 128
   buffer %B.middle0.mb1:0 = activations at 384 bytes 40
-  buffer %reduce_scatter.first0.0.B.first0.mb1:0 = unreduced at 768 bytes 128
+  buffer %accumulate.first0.0.B.first0.mb1:0 = unreduced at 768 bytes 128
   buffer %sum_squares.last0.0:0 = activations at 640 bytes 8
   buffer %sum_squares.first0.0:0 = activations at 384 bytes 8
   buffer %norm.grid:0 = activations at 448 bytes 16
@@ -203,12 +209,12 @@ role grid at grid[] arena 1152 live 1152 {
   F.model.mb0 on compute reads (%F.last0.mb0:0) writes (%F.model.mb0:0)
   B.model.mb0 on compute reads (%F.last0.mb0:0) writes (%B.model.mb0:0)
   gather.middle0.0.B.middle0.mb0 on gather.grid via group.grid.no3 after B.model.mb0 reads (%parameters.middle0.0) writes (%gather.middle0.0.B.middle0.mb0:0)
-  B.last0.mb0 on compute reads (%F.middle0.mb0:0, %B.model.mb0:0, %gather.last0.0.F.last0.mb0:0) writes (%B.last0.mb0:0, %reduce_scatter.last0.0.B.last0.mb0:0)
-  reduce_scatter.last0.0.B.last0.mb0 on reduce.grid via group.grid after B.last0.mb0 reads (%reduce_scatter.last0.0.B.last0.mb0:0) writes (%gradients.last0.0)
+  B.last0.mb0 on compute reads (%F.middle0.mb0:0, %B.model.mb0:0, %gather.last0.0.F.last0.mb0:0) writes (%B.last0.mb0:0, %accumulate.last0.0.B.last0.mb0:0)
+  reduce_scatter.last0.0.B.last0.mb0 on reduce.grid via group.grid after B.last0.mb0 reads (%accumulate.last0.0.B.last0.mb0:0) writes (%gradients.last0.0)
   gather.first0.0.F.first0.mb1 on gather.grid via group.grid.no3 after B.last0.mb0 reads (%parameters.first0.0) writes (%gather.first0.0.F.first0.mb1:0)
   B.middle0.mb0 on compute after gather.middle0.0.B.middle0.mb0 reads (%B.last0.mb0:0, %gather.middle0.0.B.middle0.mb0:0) writes (%B.middle0.mb0:0)
-  B.first0.mb0 on compute reads (%load.x.mb0.grid:0, %B.middle0.mb0:0) writes (%reduce_scatter.first0.0.B.first0.mb0:0)
-  reduce_scatter.first0.0.B.first0.mb0 on reduce.grid via group.grid after B.first0.mb0 reads (%reduce_scatter.first0.0.B.first0.mb0:0) writes (%gradients.first0.0)
+  B.first0.mb0 on compute reads (%load.x.mb0.grid:0, %B.middle0.mb0:0) writes (%accumulate.first0.0.B.first0.mb0:0)
+  reduce_scatter.first0.0.B.first0.mb0 on reduce.grid via group.grid after B.first0.mb0 reads (%accumulate.first0.0.B.first0.mb0:0) writes (%gradients.first0.0)
   load.x.mb1.grid on compute writes (%load.x.mb1.grid:0)
   gather.middle0.0.F.middle0.mb1 on gather.grid via group.grid.no3 after reduce_scatter.first0.0.B.first0.mb0 reads (%parameters.middle0.0) writes (%gather.middle0.0.F.middle0.mb1:0)
   F.first0.mb1 on compute after reduce_scatter.first0.0.B.first0.mb0, gather.first0.0.F.first0.mb1 reads (%load.x.mb1.grid:0, %gather.first0.0.F.first0.mb1:0) writes (%F.first0.mb1:0) uses (%workspace#2)
@@ -219,11 +225,11 @@ role grid at grid[] arena 1152 live 1152 {
   all_reduce.loss.0.grid on sum.grid via group.grid.no2 after F.model.mb1 reads (%F.model.mb0:0, %F.model.mb1:0) writes (%F.model.mb0:0, %F.model.mb1:0)
   B.model.mb1 on compute reads (%F.last0.mb1:0) writes (%B.model.mb1:0)
   gather.middle0.0.B.middle0.mb1 on gather.grid via group.grid.no3 after F.middle0.mb1 reads (%parameters.middle0.0) writes (%gather.middle0.0.B.middle0.mb1:0)
-  B.last0.mb1 on compute reads (%F.middle0.mb1:0, %B.model.mb1:0, %gather.last0.0.F.last0.mb1:0) writes (%B.last0.mb1:0, %reduce_scatter.last0.0.B.last0.mb1:0)
-  reduce_scatter.last0.0.B.last0.mb1 on reduce.grid via group.grid after B.last0.mb1 reads (%reduce_scatter.last0.0.B.last0.mb1:0) writes (+%gradients.last0.0)
+  B.last0.mb1 on compute reads (%F.middle0.mb1:0, %B.model.mb1:0, %gather.last0.0.F.last0.mb1:0) writes (%B.last0.mb1:0, %accumulate.last0.0.B.last0.mb1:0)
+  reduce_scatter.last0.0.B.last0.mb1 on reduce.grid via group.grid after B.last0.mb1 reads (%accumulate.last0.0.B.last0.mb1:0) writes (+%gradients.last0.0)
   B.middle0.mb1 on compute after gather.middle0.0.B.middle0.mb1 reads (%B.last0.mb1:0, %gather.middle0.0.B.middle0.mb1:0) writes (%B.middle0.mb1:0)
-  B.first0.mb1 on compute reads (%load.x.mb1.grid:0, %B.middle0.mb1:0) writes (%reduce_scatter.first0.0.B.first0.mb1:0)
-  reduce_scatter.first0.0.B.first0.mb1 on reduce.grid via group.grid after B.first0.mb1 reads (%reduce_scatter.first0.0.B.first0.mb1:0) writes (+%gradients.first0.0)
+  B.first0.mb1 on compute reads (%load.x.mb1.grid:0, %B.middle0.mb1:0) writes (%accumulate.first0.0.B.first0.mb1:0)
+  reduce_scatter.first0.0.B.first0.mb1 on reduce.grid via group.grid after B.first0.mb1 reads (%accumulate.first0.0.B.first0.mb1:0) writes (+%gradients.first0.0)
   sum_squares.last0.0 on compute after reduce_scatter.last0.0.B.last0.mb1 reads (%gradients.last0.0) writes (%sum_squares.last0.0:0)
   update.last0.0 on compute reads (%gradients.last0.0) writes (%parameters.last0.0)
   report.loss.0 on compute after all_reduce.loss.0.grid reads (%F.model.mb0:0, %F.model.mb1:0)

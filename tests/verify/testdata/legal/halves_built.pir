@@ -201,8 +201,11 @@ graph {
   B.stage1 = B stage1 @stage1.B (F.stage0:2, F.stage1, F.stage1:1, F.stage1:2, F.stage1:3, param update.stage0.0, param update.stage1.0)
   load.x = load x
   load.y = load y
-  update.stage0.0 = update bucket stage0.0 (grad B.stage0 + B.stage1:1)
-  update.stage0.1 = update bucket stage0.1 (grad B.stage0:1)
-  update.stage1.0 = update bucket stage1.0 (grad B.stage1:2)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0 + B.stage1:1)
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0)
+  accumulate.stage0.1 = accumulate bucket stage0.1 (grad B.stage0:1)
+  update.stage0.1 = update bucket stage0.1 (accumulate.stage0.1)
+  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1:2)
+  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0)
   report.loss.0 = report loss loss.0 (F.stage1:4)
 }

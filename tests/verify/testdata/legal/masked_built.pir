@@ -47,7 +47,8 @@ graph {
   B.model = B model @model.B (load.x, load.label, F.model, count.loss.0) loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
   load.x = load x loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
   load.label = load label loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
-  update.model.0 = update bucket model.0 (grad B.model) loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:21)
+  accumulate.model.0 = accumulate bucket model.0 (grad B.model) loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:21)
+  update.model.0 = update bucket model.0 (accumulate.model.0) loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:21)
   count.loss.0 = count loss.0 (load.label) loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
   report.loss.0 = report loss loss.0 (F.model:1, count.loss.0) loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
 }

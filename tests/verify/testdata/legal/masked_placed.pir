@@ -53,7 +53,8 @@ graph {
   load.label.mb0.line = load label [mb: 0] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
   load.x.mb1.line = load x [mb: 1] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
   load.label.mb1.line = load label [mb: 1] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
-  update.model.0 = update bucket model.0 (grad B.model.mb0 + B.model.mb1) on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
+  accumulate.model.0 = accumulate bucket model.0 (grad B.model.mb0 + B.model.mb1) on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
+  update.model.0 = update bucket model.0 (accumulate.model.0) on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
   count.loss.0.line = count loss.0 (load.label.mb0.line, load.label.mb1.line) on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
   report.loss.0 = report loss loss.0 (F.model.mb0:1, F.model.mb1:1, count.loss.0.line) on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
 }

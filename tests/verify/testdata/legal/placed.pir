@@ -50,6 +50,8 @@ graph {
   B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1:1, F.stage1.mb1:2, param update.stage1.0) on line[pp: 1] loc("two.pipe":13:5-13:30)
   B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (B.stage1.mb1, F.stage0.mb1:1) on line[pp: 0] loc("two.pipe":13:5-13:30)
   report.net.loss.0 = report loss net.loss.0 (F.stage1.mb0, F.stage1.mb1) on line[pp: 1] loc("two.pipe":7:5-7:20)
-  update.stage1.0 = update bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on line[pp: 1] loc("two.pipe":12:5-12:20)
-  update.stage0.0 = update bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on line[pp: 0] loc("two.pipe":12:5-12:20)
+  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on line[pp: 1] loc("two.pipe":6:5-6:20)
+  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0) on line[pp: 1] loc("two.pipe":12:5-12:20)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on line[pp: 0] loc("two.pipe":3:5-3:20)
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on line[pp: 0] loc("two.pipe":12:5-12:20)
 }

@@ -57,12 +57,14 @@ graph {
   load.y.mb1.pp1 = load y [mb: 1] on line[pp: 1] stream compute loc("two.pipe":2:14-2:15)
   F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (recv.F.stage0.mb1.pp1, param update.stage1.0, load.y.mb1.pp1) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
   B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1:1, F.stage1.mb1:2, param update.stage1.0) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
+  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on line[pp: 1] loc("two.pipe":6:5-6:20)
   send.B.stage1.mb1.pp0 = send B stage1 [mb: 1] (B.stage1.mb1) to recv.B.stage1.mb1.pp0 on line[pp: 1] stream grad loc("two.pipe":16:5-16:30)
   recv.B.stage1.mb1.pp0 = recv B stage0 [mb: 1] from send.B.stage1.mb1.pp0 on line[pp: 0] stream grad loc("two.pipe":16:5-16:30)
   B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (recv.B.stage1.mb1.pp0, F.stage0.mb1:1) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on line[pp: 0] loc("two.pipe":3:5-3:20)
   report.net.loss.0 = report loss net.loss.0 (F.stage1.mb0, F.stage1.mb1) on line[pp: 1] stream compute loc("two.pipe":7:5-7:20)
-  update.stage1.0 = update bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on line[pp: 1] stream compute loc("two.pipe":12:5-12:20)
-  update.stage0.0 = update bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on line[pp: 0] stream compute loc("two.pipe":12:5-12:20)
+  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0) on line[pp: 1] stream compute loc("two.pipe":12:5-12:20)
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on line[pp: 0] stream compute loc("two.pipe":12:5-12:20)
 }
 communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act window 2 least 1 loc("two.pipe":16:5-16:30) {
   send.F.stage0.mb0.pp1

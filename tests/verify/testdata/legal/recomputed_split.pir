@@ -157,7 +157,9 @@ graph {
   load.x.mb1 = load x [mb: 1] loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
   load.y.mb0 = load y [mb: 0] loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
   load.y.mb1 = load y [mb: 1] loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
-  update.stage0.0 = update bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1, grad B.stage0.mb0:1 + B.stage0.mb1:1) loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
-  update.stage1.0 = update bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1, grad B.stage1.mb0:2 + B.stage1.mb1:2) loc("again.pipe":10:12-10:30 from "again.pipe":3:17-3:34 from "again.pipe":18:15-18:20)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1, grad B.stage0.mb0:1 + B.stage0.mb1:1) loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
+  update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0, accumulate.stage0.0:1) loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
+  accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1, grad B.stage1.mb0:2 + B.stage1.mb1:2) loc("again.pipe":10:12-10:30 from "again.pipe":3:17-3:34 from "again.pipe":18:15-18:20)
+  update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0, accumulate.stage1.0:1) loc("again.pipe":10:12-10:30 from "again.pipe":3:17-3:34 from "again.pipe":18:15-18:20)
   report.loss.0 = report loss loss.0 (F.stage1.mb0, F.stage1.mb1) loc("again.pipe":3:5-3:39 from "again.pipe":18:15-18:20)
 }

@@ -47,10 +47,11 @@ graph {
   BW.net0.mb0 = BW net0 [mb: 0] @net.BW (F.net0.mb0:2, BI.net0.mb0) on line[] stream compute group 0
   BI.net0.mb1 = BI net0 [mb: 1] @net.BI (F.net0.mb1:1) on line[] stream compute
   BW.net0.mb1 = BW net0 [mb: 1] @net.BW (F.net0.mb1:2, BI.net0.mb1) on line[] stream compute
-  all_reduce.net.0 = all_reduce bucket net.0 (grad BW.net0.mb0 + BW.net0.mb1, grad BW.net0.mb0:1 + BW.net0.mb1:1) over dp on line[] stream grads
-  sum_squares.net.0 = sum_squares bucket net.0 (grad all_reduce.net.0, grad all_reduce.net.0:1) on line[] stream compute
+  accumulate.net.0 = accumulate bucket net.0 (grad BW.net0.mb0 + BW.net0.mb1, grad BW.net0.mb0:1 + BW.net0.mb1:1) on line[]
+  all_reduce.net.0 = all_reduce bucket net.0 (accumulate.net.0, accumulate.net.0:1) over dp on line[] stream grads
+  sum_squares.net.0 = sum_squares bucket net.0 (all_reduce.net.0, all_reduce.net.0:1) on line[] stream compute
   norm.line = norm (sum_squares.net.0) on line[] stream compute
-  update.net.0 = update bucket net.0 (grad all_reduce.net.0, grad all_reduce.net.0:1, norm.line) on line[] stream compute
+  update.net.0 = update bucket net.0 (all_reduce.net.0, all_reduce.net.0:1, norm.line) on line[] stream compute
   report.norm = report norm (norm.line) on line[] stream compute
 }
 communicator group.line group (line[]) over dp stream losses {

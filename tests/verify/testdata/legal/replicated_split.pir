@@ -53,6 +53,7 @@ graph {
   B.model.mb1 = B model [mb: 1] @model.B (load.x.mb1, F.model.mb1, F.model.mb1:1, param update.model.0:1) loc("small.pipe":6:15-6:20 from "small.pipe":8:15-8:20)
   load.x.mb0 = load x [mb: 0] loc("small.pipe":3:5-3:32 from "small.pipe":8:15-8:20)
   load.x.mb1 = load x [mb: 1] loc("small.pipe":3:5-3:32 from "small.pipe":8:15-8:20)
-  update.model.0 = update bucket model.0 (grad B.model.mb0 + B.model.mb1, grad B.model.mb0:1 + B.model.mb1:1) loc("small.pipe":4:12-4:26 from "small.pipe":8:15-8:20)
+  accumulate.model.0 = accumulate bucket model.0 (grad B.model.mb0 + B.model.mb1, grad B.model.mb0:1 + B.model.mb1:1) loc("small.pipe":4:12-4:26 from "small.pipe":8:15-8:20)
+  update.model.0 = update bucket model.0 (accumulate.model.0, accumulate.model.0:1) loc("small.pipe":4:12-4:26 from "small.pipe":8:15-8:20)
   report.loss.0 = report loss loss.0 (F.model.mb0:2, F.model.mb1:2) loc("small.pipe":6:5-6:28 from "small.pipe":8:15-8:20)
 }
