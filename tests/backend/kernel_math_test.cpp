@@ -95,7 +95,7 @@ const BriefRow kBriefRows[] = {
 
 // What the other tests of this file call.
 const std::set<std::string> kOthers = {"fma", "clamp", "bf16_inverse", "bf16_split", "bf16_bits", "round_bf16", "bits",       "from_bits",     "infinity",   "quarter_turns", "sin_of_quarter", "cos_of_quarter", "join_sum",       "join_max",
-                                       "philox_4x32", "name_hash",    "stream_key", "random_u32", "random_u32s",   "random_u64",     "random_uniform", "random_normal", "kept", "dropout"};
+                                       "philox_4x32", "name_hash",    "stream_key", "random_u32", "random_u32s",   "random_u64",     "random_uniform", "random_normal", "first_value", "kept", "dropout"};
 
 /// Special values, numbers of every magnitude and sign, and what the row asks for.
 template <typename T>
