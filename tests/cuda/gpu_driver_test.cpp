@@ -153,7 +153,7 @@ TEST_F(GpuDriverTest, DoctorSaysWhatTheDriverSaysOfLinks) {
   tools::Console console{out, err, files, {}};
   const std::vector<std::string> words = {"doctor"};
   EXPECT_EQ(tools::run(words, console), 0);
-  EXPECT_NE(out.str().find("  GPU 0             GPU of the tests, sm_90, 81920 MiB, at 0000:19:00.0\n                    to GPU 1: direct access, with atomics, as NVLink has them, performance rank 0\n"), std::string::npos)
+  EXPECT_NE(out.str().find("  GPU 0             GPU of the tests, sm_90, 80GiB, at 0000:19:00.0\n                    to GPU 1: direct access, with atomics, as NVLink has them, performance rank 0\n"), std::string::npos)
       << out.str();
 }
 

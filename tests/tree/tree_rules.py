@@ -16,7 +16,7 @@ TEXT = CODE + (".py", ".sh", ".cmake", ".pipe", ".g4", ".cu")
 MAX_LINES = 600
 
 # What every part of the runtime may include of it.
-RUNTIME = ("runtime/abi.h", "runtime/device/", "runtime/device_abi.h", "runtime/dtypes.h", "runtime/failure.h", "runtime/kernel_math.h", "runtime/options.h", "runtime/phase.h", "runtime/shared_library.h",
+RUNTIME = ("runtime/abi.h", "runtime/alignment.h", "runtime/device/", "runtime/device_abi.h", "runtime/dtypes.h", "runtime/failure.h", "runtime/kernel_math.h", "runtime/options.h", "runtime/phase.h", "runtime/shared_library.h",
            "runtime/trace/")
 
 # Folder -> what it may include of ours, as path prefixes. The first prefix that fits a file counts.
