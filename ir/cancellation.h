@@ -6,7 +6,7 @@
 //   std::thread([&] { cancellation.request(); }).detach();
 //   try { passes::compile(...); } catch (const Cancelled&) {}   // what was half done is thrown away
 //
-// Passes poll `Context::poll` between and in their long loops, every kNodesPerPoll nodes or so, on whichever thread works for the request.
+// Passes and ir/verify poll between their steps, and by `NodePolls` in their long loops, on whichever thread works for the request.
 
 #include <atomic>
 #include <cstddef>
@@ -33,5 +33,32 @@ struct Cancelled {};
 
 /// So many nodes take less than a millisecond.
 inline constexpr std::size_t kNodesPerPoll = 10000;
+
+/// Counts what a loop visits and polls each time that it was so much; a step of the loop costs one subtraction.
+///
+///   NodePolls polls(dag.context->cancellation);
+///   for (const Node& node : dag.nodes) polls.visit(), place(node);
+class NodePolls {
+ public:
+  /// Null: nobody can end it.
+  explicit NodePolls(const Cancellation* request) : request_(request) {}
+
+  void visit(std::size_t nodes = 1) {
+    if (nodes < left_) {
+      left_ -= nodes;
+    } else {
+      poll();
+    }
+  }
+
+ private:
+  void poll() {
+    left_ = kNodesPerPoll;
+    if (request_ != nullptr && request_->requested()) throw Cancelled();
+  }
+
+  const Cancellation* request_;
+  std::size_t left_ = kNodesPerPoll;
+};
 
 }  // namespace piper

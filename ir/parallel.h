@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <thread>
 
+#include "ir/cancellation.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace piper {
@@ -26,7 +27,7 @@ inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
 
 /// Runs `work` on at most so many threads at once, the calling one among them, and returns when all that began it have returned: who comes when the
 /// items are gone is not waited for. May be called by `work` itself, and by several threads. What `work`
-/// throws, which is lack of memory, is thrown here when all have returned; it may then have left out items.
+/// throws, which is lack of memory or Cancelled, is thrown here when all have returned; it may then have left out items.
 void run_workers(std::size_t workers, llvm::function_ref<void()> work);
 
 /// Has the threads that so many nodes are worth started by now: starting one may wait for what the process's memory is busy with.
@@ -43,15 +44,17 @@ void run_both(std::size_t nodes, const First& first, const Second& second) {
 }
 
 /// Calls `range(begin, end)` for parts of 0 .. nodes that cover it, on several threads when there are many; says whether all gave true.
-/// After the first false the parts that were not begun are left out.
+/// After the first false the parts that were not begun are left out. Each part polls the request.
 template <typename Range>
-bool all_hold(std::size_t nodes, const Range& range) {
+bool all_hold(const Cancellation* request, std::size_t nodes, const Range& range) {
   constexpr std::size_t kPart = 8192;
+  static_assert(kPart <= kNodesPerPoll);
   const std::size_t parts = (nodes + kPart - 1) / kPart;
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> good = true;
   run_workers(workers_for(parts, nodes), [&] {
     for (std::size_t part; good && (part = next++) < parts;) {
+      if (request != nullptr && request->requested()) throw Cancelled();
       if (!range(part * kPart, std::min(nodes, (part + 1) * kPart))) good = false;
     }
   });

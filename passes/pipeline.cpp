@@ -15,11 +15,11 @@
 #include "passes/order/offload.h"
 #include "passes/order/order.h"
 #include "passes/order/rounds.h"
-#include "passes/plan/memory_advice.h"
 #include "passes/plan/plan.h"
 #include "passes/plan/requirements.h"
 #include "passes/selectors/check_lines.h"
 #include "passes/selectors/check_selectors.h"
+#include "passes/selectors/nameable.h"
 #include "passes/transform/place.h"
 #include "passes/transform/replicate.h"
 #include "passes/transform/split.h"
@@ -30,6 +30,22 @@ using namespace dag;
 
 namespace {
 
+/// A step from the model that lowering gives to one of which a DAG is built. False after reporting.
+using Preparation = bool (*)(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink);
+
+constexpr Preparation kPreparations[] = {
+    [](auto&, auto& strategy, auto&) { return evaluate_orders(strategy), true; },
+    [](auto& model, auto& strategy, auto& sink) { return check_lines(nameable(model, strategy.settings), strategy, sink); },
+    // What is frozen decides what is differentiated.
+    [](auto& model, auto& strategy, auto& sink) { return freeze(model, strategy, sink); },
+    // Lines that freeze parts speak of those that are balanced without them.
+    [](auto& model, auto& strategy, auto& sink) { return !freezes_parts(strategy) || (partition_forward(model, strategy, sink) && freeze_parts(model, strategy, sink)); },
+    [](auto& model, auto&, auto& sink) { return differentiate(model, sink); },
+    // Parts are balanced by the costs of forward and backward.
+    [](auto& model, auto& strategy, auto& sink) { return freezes_parts(strategy) || partition(model, strategy, sink); },
+    [](auto& model, auto& strategy, auto& sink) { return check_parts_meet(nameable(model, strategy.settings), strategy, sink); },
+};
+
 /// A rewrite of a DAG at a level: it gives the next one, or what the rewrites after it take.
 struct Rewrite {
   std::string_view name;
@@ -38,6 +54,12 @@ struct Rewrite {
   bool forward_only = false;  // for held-out programs alone
 };
 
+/// What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.
+void complete(Dag& dag) {
+  if (dag.level < Level::communicating) surround(dag);
+}
+
+/// Of a prepared model `build` makes the DAG that they take further.
 constexpr Rewrite kRewrites[] = {
     {"split", Level::built, Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return split(dag, strategy, sink); }},
     {"place", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return place(dag, strategy, sink); }},
@@ -55,11 +77,6 @@ constexpr Rewrite kRewrites[] = {
        return check_requirements(dag, sink, options.memory_advice);
      }},
 };
-
-/// What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.
-void complete(Dag& dag) {
-  if (dag.level < Level::communicating) surround(dag);
-}
 
 /// Shows and verifies what a pass has made; on the way to a level there is no level to verify. False: the pass is wrong.
 bool look_at(std::string_view name, Level to, Dag& dag, const Options& options, DiagnosticSink& sink) {
@@ -85,90 +102,43 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   return true;
 }
 
-/// The costs that cut stages are those of forward and backward, so a line that freezes stages speaks of stages that are balanced without it.
-bool freeze_parts(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  tensor::Graph cut = model;
-  if (!differentiate(cut, sink) || !partition(cut, strategy, sink)) return false;
-  model.regions = cut.regions;
-  for (std::size_t n = 0; n < model.nodes().size(); ++n) model.mutable_nodes()[n].region = cut.nodes()[n].region;
-  return freeze(model, strategy, true, sink) && differentiate(model, sink);
-}
-
-/// The model differentiated, with its partition.
-bool prepare(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  // A model that has gradients was compiled before, and has its partition too.
-  // The costs that balance stages are those of forward and backward, so the derivative comes first.
-  if (!model.grads.empty()) return true;
-  if (!freeze(model, strategy, false, sink)) return false;
-  if (freezes_parts(strategy)) return freeze_parts(model, strategy, sink);
-  if (!differentiate(model, sink)) return false;
-  model.context().poll();
-  return partition(model, strategy, sink);
-}
-
-/// What is wrong with the lines by themselves, once the model is known: passes refuse only what follows from the DAG.
-bool check_lines(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  const std::size_t errors = sink.error_count();
-  llvm::DenseSet<Symbol> unknown;
-  if (!check_transforms(strategy, model.context(), sink)) return false;  // indices of such orders are none of the program's
-  check_splits(model, strategy, sink);
-  if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
-  check_places(strategy, model.context(), sink);
-  check_replicates(strategy, model.context(), sink);
-  check_streams(strategy, model.context(), sink, unknown);
-  return sink.error_count() == errors;
-}
-
-std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
-  // What is frozen decides what is differentiated.
-  if (!check_treatments(strategy, model.context(), sink) || !prepare(model, strategy, sink) || !check_lines(model, strategy, sink)) return std::nullopt;
-  Dag dag = build(model, strategy);
-  if (!look_at("build", Level::built, dag, options, sink) || !rewrite(dag, strategy, sink, options)) return std::nullopt;
-  return dag;
+/// The lines of a DAG that comes from a text: their orders evaluated, and checked as far as they name what it has.
+bool read_lines(const Dag& dag, directive::Strategy& strategy, DiagnosticSink& sink) {
+  evaluate_orders(strategy);
+  const Nameable named = nameable(dag);
+  return check_lines(named, strategy, sink) && check_parts_meet(named, strategy, sink);
 }
 
 }  // namespace
 
-std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& written, DiagnosticSink& sink, const Options& options) {
-  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
-  const directive::Strategy& strategy = evaluated ? *evaluated : written;
+std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strategy, DiagnosticSink& sink) {
   DiagnosticSink found(sink.locations());
-  Options advised = options;
-  if (!advised.memory_advice) advised.memory_advice = [&] { return memory_advice(model, strategy, options); };
-  std::optional<Dag> dag = run(model, strategy, found, advised);
-  if (found.has_errors()) dag.reset();
+  const bool good = std::all_of(std::begin(kPreparations), std::end(kPreparations), [&](const Preparation& preparation) {
+    model.context().poll();
+    return preparation(model, strategy, found);
+  });
+  forward(found, sink);
+  return good ? std::optional(Prepared{std::move(model), std::move(strategy)}) : std::nullopt;
+}
+
+std::optional<Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options) {
+  DiagnosticSink found(sink.locations());
+  std::optional<Dag> dag = build(prepared.model, prepared.strategy);
+  if (!look_at("build", Level::built, *dag, options, found) || !rewrite(*dag, prepared.strategy, found, options)) dag.reset();
   forward(found, sink);
   return dag;
 }
 
-bool advance(Dag& dag, const directive::Strategy& written, DiagnosticSink& sink, const Options& options) {
-  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
-  const directive::Strategy& strategy = evaluated ? *evaluated : written;
-  const std::size_t errors = sink.error_count();
-  check_transforms(strategy, *dag.context, sink);
-  check_places(strategy, *dag.context, sink);
-  check_replicates(strategy, *dag.context, sink);
-  check_treatments(strategy, *dag.context, sink);
-  check_streams(strategy, *dag.context, sink);
+bool advance(Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options) {
   // The text may say what no rewrite looks at, as an order that no plan can keep: nobody gets a plan of it.
-  return sink.error_count() == errors && rewrite(dag, strategy, sink, options) && verify::verify(dag, sink);
+  return read_lines(dag, strategy, sink) && rewrite(dag, strategy, sink, options) && verify::verify(dag, sink);
 }
 
-bool run_pass(std::string_view name, Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+bool run_pass(std::string_view name, Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options) {
   const auto* const found = std::find_if(std::begin(kRewrites), std::end(kRewrites), [&](const Rewrite& rewrite) { return rewrite.name == name; });
-  const std::size_t errors = sink.error_count();
-  const bool ran = found != std::end(kRewrites) && found->run(dag, strategy, options, sink) && sink.error_count() == errors;
+  const bool ran = found != std::end(kRewrites) && read_lines(dag, strategy, sink) && found->run(dag, strategy, options, sink);
   complete(dag);
   return ran;
-}
-
-void check_rest(tensor::Graph& model, const directive::Strategy& written, DiagnosticSink& sink) {
-  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
-  const directive::Strategy& strategy = evaluated ? *evaluated : written;
-  const directive::Missing& missing = strategy.missing;
-  DiagnosticSink found(sink.locations());
-  if (missing.model || (differentiate(model, found) && (missing.unknown || partition(model, strategy, found)))) check_lines(model, strategy, found);
-  forward(found, sink);
 }
 
 }  // namespace piper::passes

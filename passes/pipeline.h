@@ -1,8 +1,8 @@
 #pragma once
-// The pipeline: a differentiated tensor graph and a strategy become a planned DAG. pipeline.cpp is the table of contents of the compiler.
+// The pipeline: a model and a strategy become a planned DAG. pipeline.cpp is the table of contents of the compiler.
 //
-//   tensor::Graph model = ...;            // from lowering; forward only
-//   auto dag = passes::compile(model, strategy, sink, {});
+//   auto prepared = passes::prepare(model, strategy, sink);     // model and strategy are those of lowering; forward only
+//   auto dag = passes::compile(*prepared, sink, {});
 //   dag->level == dag::Level::planned, and verify(*dag, sink) finds nothing
 
 #include <cstdint>
@@ -16,6 +16,17 @@
 #include "ir/tensor/graph.h"
 
 namespace piper::passes {
+
+/// A model as its strategy wants it, ready to be built: differentiated, without the gradients of what is frozen, its regions cut into the parts of the partitions; and that strategy, its lines
+/// checked and its orders evaluated. `prepare` makes it.
+struct Prepared {
+  tensor::Graph model;
+  directive::Strategy strategy;
+};
+
+/// Gives nothing, and at least one error in `sink`, when the lines of the strategy are wrong or do not fit the model. Throws Cancelled where the request of the model's context is no longer
+/// wanted.
+std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strategy, DiagnosticSink& sink);
 
 struct Options {
   /// The last level to reach.
@@ -32,20 +43,15 @@ struct Options {
   std::function<std::string()> memory_advice;
 };
 
-/// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model.
-/// The model is differentiated and its regions get the partition's coordinates. Throws Cancelled where its context's request is no longer wanted: then the
-/// model is half done, and of no more use.
-std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
+/// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model. Throws Cancelled as `prepare` does.
+std::optional<dag::Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options);
 
 /// Takes a legal DAG of any level further, one that was read from text among them; `strategy` has its mesh, device sets and settings, and the directives of
 /// which the passes to come make something. The result is verified. False, and at least one error in `sink`, when they cannot be applied.
-bool advance(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
+bool advance(dag::Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options);
 
-/// One rewrite of those that make a planned DAG of a built one, by its name (`split`, `communicate`), on a DAG as the one before it leaves it: for tests of a pass. The orders of `strategy` are
-/// evaluated. False where it reports an error.
-bool run_pass(std::string_view name, dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
-
-/// Reports what is wrong with the lines that are left of a program that the front end refused, as far as it does not depend on what the strategy is missing.
-void check_rest(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// One rewrite of those that make a planned DAG of a built one, by its name (`split`, `communicate`), on a DAG as the one before it leaves it: for tests of a pass. False where it reports an
+/// error.
+bool run_pass(std::string_view name, dag::Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options);
 
 }  // namespace piper::passes

@@ -106,7 +106,7 @@ class Lowering {
     evaluator_.observed_model = &lowered_.model;
   }
 
-  std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains) {
+  std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype) {
     evaluate_params();
     refuse_unused_overrides();
     const std::vector<Value> axes = make_mesh(train.mesh);
@@ -123,12 +123,10 @@ class Lowering {
     const tensor::DType own_dtype = settings.dtype;
     if (dtype) settings.dtype = *dtype;
     if (evaluator_.failed()) return nothing();
-    missing().any = missing().any || evaluator_.broken() || !train.sound;
+    const bool sound = train.sound && !evaluator_.broken();
     // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
-    missing().model = !train.model.valid() || (schedule_.setting_failed("dtype") && !dtype) || !build_model(train, frame, own_dtype);
-    if (!missing().model && !evaluator_.broken() && !missing().any) return std::move(lowered_);
-    missing().any = true;
-    if (remains) remains->emplace(std::move(lowered_));
+    const bool looked_at = train.model.valid() && (!schedule_.setting_failed("dtype") || dtype);
+    if (looked_at && build_model(train, frame, own_dtype) && sound && !evaluator_.broken()) return std::move(lowered_);
     return nothing();
   }
 
@@ -156,7 +154,7 @@ class Lowering {
     return good;
   }
 
-  std::optional<Lowered> schedule(const sema::Function& function, std::optional<Lowered>* remains) {
+  std::optional<Lowered> schedule(const sema::Function& function) {
     evaluate_params();
     Frame frame;
     frame.slots.resize(function.frame_size);
@@ -172,14 +170,9 @@ class Lowering {
       }
     }
     schedule_.finish();
-    if (evaluator_.failed()) return nothing();
-    missing().any = missing().any || evaluator_.broken() || !function.sound;
-    // As many links as a partition says: without it there is no such model.
-    missing().model = missing().unknown || !missing().names.empty();
-    if (!missing().model) build_chain_model(lowered_.model, lowered_.strategy);
-    if (!missing().any) return std::move(lowered_);
-    if (remains) remains->emplace(std::move(lowered_));
-    return nothing();
+    if (evaluator_.broken() || !function.sound) return nothing();
+    build_chain_model(lowered_.model, lowered_.strategy);
+    return std::move(lowered_);
   }
 
  private:
@@ -205,13 +198,12 @@ class Lowering {
     ModelBuilder model(evaluator_, lowered_.model, settings, own_dtype, schedule_.setting_failed("data"));
     evaluator_.model = &model;
     if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return false;
-    missing().any = missing().any || !model.data_fits();
     for (const auto* data : {&settings.data, &settings.held_out}) {
       if (!*data) continue;
       refuse_unused_extents(**data);
       refuse_more_classes(**data);
     }
-    return true;
+    return model.data_fits();
   }
 
   std::optional<Lowered> nothing() {
@@ -219,7 +211,6 @@ class Lowering {
     return std::nullopt;
   }
   Mesh& mesh() { return lowered_.strategy.mesh; }
-  directive::Missing& missing() { return lowered_.strategy.missing; }
 
   /// A train says how its parameters are updated and how often; `data` is asked for where the model reads inputs.
   void require_settings(const sema::Train& train, const Frame& frame) {
@@ -393,7 +384,6 @@ class Lowering {
       if (!declared.sound) evaluator_.set_failed();
       const std::int64_t size = declared.sound ? evaluator_.eval_int(*pair.value, frame) : 0;
       axes.push_back(!evaluator_.failed() && add_axis(pair.name.name, size, pair.value->range, frame) ? last_axis() : Value());
-      missing().unknown = missing().unknown || axes.back().none();
       if (axes.back().none()) mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});
       if (!evaluator_.resume()) break;
     }
@@ -462,8 +452,8 @@ class Lowering {
 }  // namespace
 
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains, Observations* observations) {
-  return Lowering(program, overrides, context, sink, observations).train(program.trains[train.index()], dtype, remains);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, Observations* observations) {
+  return Lowering(program, overrides, context, sink, observations).train(program.trains[train.index()], dtype);
 }
 
 std::optional<Machine> lower_machine(const sema::Program& program, sema::MachineId machine, std::span<const Override> overrides, Context& context, DiagnosticSink& sink) {
@@ -475,8 +465,8 @@ bool lower_declarations(const sema::Program& program, std::span<const Override> 
 }
 
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
-                                      DiagnosticSink& sink, std::optional<Lowered>* remains, Observations* observations) {
-  return Lowering(program, overrides, context, sink, observations).schedule(program.functions[schedule.index()], remains);
+                                      DiagnosticSink& sink, Observations* observations) {
+  return Lowering(program, overrides, context, sink, observations).schedule(program.functions[schedule.index()]);
 }
 
 }  // namespace piper::lower

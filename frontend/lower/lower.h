@@ -2,7 +2,7 @@
 // Typed program to tensor graph and strategy: the entry of lowering.
 //
 //   auto lowered = lower::lower_train(program, program.find_train("small"), {{"corpus", "/data/web"}}, context, sink);
-//   passes::compile(lowered->model, lowered->strategy, sink, {});
+//   passes::prepare(lowered->model, lowered->strategy, sink);
 
 #include <optional>
 #include <span>
@@ -29,12 +29,10 @@ struct Lowered {
 };
 
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
-/// least one error, when something does not fit; then `remains`, where it is given, gets what the passes can still look at, if anything: the
-/// directives that stand, and what the strategy says to be `missing`. The train must be `runnable`; where it is not `sound` the analysis has told an
-/// error. `dtype` replaces the train's own (a comparison runs in f64); `observations` gets what expressions come to.
+/// least one error, when something does not fit. The train must be `runnable`; where it is not `sound` the analysis has told an error. `dtype` replaces
+/// the train's own (a comparison runs in f64); `observations` gets what expressions come to.
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Lowered>* remains = nullptr,
-                                   Observations* observations = nullptr);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, Observations* observations = nullptr);
 
 /// A machine. Overrides replace values of the program's params: names that it has none of are refused. Nothing, and at least one error, when something does
 /// not fit. The machine must be `sound`.
@@ -45,8 +43,8 @@ bool lower_declarations(const sema::Program& program, std::span<const Override> 
 
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many equal links as its partition of the model
 /// has stages (1 without one), each with one weight; the batch has one sample per part of its splits. Overrides give its parameters, axis sizes among them.
-/// The schedule must be `runnable`; `remains` as for a train.
+/// The schedule must be `runnable`, as a train.
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
-                                      DiagnosticSink& sink, std::optional<Lowered>* remains = nullptr, Observations* observations = nullptr);
+                                      DiagnosticSink& sink, Observations* observations = nullptr);
 
 }  // namespace piper::lower

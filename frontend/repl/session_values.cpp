@@ -122,11 +122,10 @@ Session::Evaluated Session::evaluate_with(std::span<const Binding> bindings, con
       if (declared && declared->takes(value.name)) values.push_back(value);
     }
     lower::Observations seen(asked.file, asked);
-    std::optional<lower::Lowered> remains;
     if (const sema::TrainId train = program.find_train(kProbe); train.valid()) {
-      lower::lower_train(program, train, values, compilation.context(), sink, {}, &remains, &seen);
+      lower::lower_train(program, train, values, compilation.context(), sink, {}, &seen);
     } else {
-      lower::lower_schedule(program, program.find_schedule(kProbe), values, compilation.context(), sink, &remains, &seen);
+      lower::lower_schedule(program, program.find_schedule(kProbe), values, compilation.context(), sink, &seen);
     }
     result.text = seen.asked()->text;
     result.is_order = seen.asked()->is_order;

@@ -103,8 +103,7 @@ std::vector<lower::Override> Compilation::default_values(sema::FunctionId id, lo
   for (const DefaultSizes& sizes : kDefaultSizes) {
     context_.poll();
     std::vector<lower::Override> values = with_sizes(function, given, sizes);
-    std::optional<lower::Lowered> remains;
-    if (lower::lower_schedule(*program_, id, values, context_, unread, &remains, seen)) return values;
+    if (lower::lower_schedule(*program_, id, values, context_, unread, seen)) return values;
   }
   // Who goes on with the first ones is told why they do not do.
   const bool writable = std::all_of(function.params.begin(), function.params.end(), [](const sema::Type& type) { return type.is(sema::TypeKind::axis) || type.is(sema::TypeKind::integer); });
@@ -126,8 +125,7 @@ lower::Observations Compilation::observe(std::string_view chosen_train, sema::Mo
     context_.poll();
     const sema::Train& train = program_->trains[i];
     if (chosen.valid() && chosen != sema::TrainId::at(i)) continue;
-    std::optional<lower::Lowered> remains;
-    if (train.module.index() == 0 && train.runnable) lower::lower_train(*program_, sema::TrainId::at(i), values, context_, unread, {}, &remains, &seen);
+    if (train.module.index() == 0 && train.runnable) lower::lower_train(*program_, sema::TrainId::at(i), values, context_, unread, {}, &seen);
   }
   for (const sema::FunctionId id : schedules_without_train()) default_values(id, &seen);
   return seen;

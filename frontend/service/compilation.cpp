@@ -4,6 +4,7 @@
 
 #include "backend/device_program/device_program.h"
 #include "frontend/parse/parse.h"
+#include "frontend/service/memory_advice.h"
 #include "frontend/service/nearest.h"
 #include "frontend/source/source_manager.h"
 #include "ir/dag/parse.h"
@@ -130,10 +131,7 @@ bool Compilation::open_pir(const std::string& path, DiagnosticSink& sink) {
 std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId schedule, std::span<const lower::Override> overrides, DiagnosticSink& sink) {
   const bool runnable = train.valid() ? program_->trains[train.index()].runnable : program_->functions[schedule.index()].runnable;
   if (!runnable) return std::nullopt;  // which was told
-  std::optional<lower::Lowered> remains;
-  auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides, context_, sink, {}, &remains)
-                               : lower::lower_schedule(*program_, schedule, overrides, context_, sink, &remains);
-  if (remains) passes::check_rest(remains->model, remains->strategy, sink);
+  auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides, context_, sink) : lower::lower_schedule(*program_, schedule, overrides, context_, sink);
   if (!lowered) return std::nullopt;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
   return Subject{std::string(name), train.valid(), std::move(*lowered)};
@@ -242,7 +240,7 @@ std::optional<Subject> Compilation::subject(const std::string& name, bool train_
   if (name.empty() && library_schedule_.empty() && !has_one_train(sink)) return std::nullopt;
   std::list<Subject> found = subjects(name, sink);
   if (!program_->ok) {  // the mistakes of what would have run are told beside those of other declarations
-    for (Subject& subject : found) compile(subject, {}, sink);
+    for (const Subject& subject : found) compile(subject, {}, sink);
     return std::nullopt;
   }
   if (found.empty()) return std::nullopt;
@@ -259,17 +257,30 @@ std::optional<Subject> Compilation::relower(const Subject& subject, tensor::DTyp
   return Subject{subject.name, true, std::move(*lowered)};
 }
 
-void Compilation::check(Subject& subject, const std::function<void(std::string_view, const dag::Dag&)>& after, DiagnosticSink& sink) {
+void Compilation::check(const Subject& subject, const std::function<void(std::string_view, const dag::Dag&)>& after, DiagnosticSink& sink) {
+  const std::optional<passes::Prepared> prepared = prepare(subject, sink);
+  if (!prepared) return;
   for (const bool forward_only : {false, true}) {
     if (forward_only && !subject.lowered.strategy.settings.held_out) return;
-    const auto dag = compile(subject, {dag::Level::planned, forward_only, after}, sink);
+    const auto dag = compile(subject, *prepared, {dag::Level::planned, forward_only, after}, sink);
     if (!dag) return;
     verify::verify(*dag, sink);
   }
 }
 
-std::optional<dag::Dag> Compilation::compile(Subject& subject, const CompileOptions& options, DiagnosticSink& sink) {
-  return passes::compile(subject.lowered.model, subject.lowered.strategy, sink, options_of_passes(options));
+std::optional<passes::Prepared> Compilation::prepare(const Subject& subject, DiagnosticSink& sink) {
+  return passes::prepare(subject.lowered.model, subject.lowered.strategy, sink);
+}
+
+std::optional<dag::Dag> Compilation::compile(const Subject& subject, const passes::Prepared& prepared, const CompileOptions& options, DiagnosticSink& sink) {
+  passes::Options made = options_of_passes(options);
+  made.memory_advice = [&, plain = made] { return memory_advice(subject.lowered, plain); };
+  return passes::compile(prepared, sink, made);
+}
+
+std::optional<dag::Dag> Compilation::compile(const Subject& subject, const CompileOptions& options, DiagnosticSink& sink) {
+  const std::optional<passes::Prepared> prepared = prepare(subject, sink);
+  return prepared ? compile(subject, *prepared, options, sink) : std::nullopt;
 }
 
 }  // namespace piper::service

@@ -73,8 +73,7 @@ class Compilation {
   dag::Dag* pir() { return pir_ ? &*pir_ : nullptr; }
   const std::vector<directive::Directive>& pir_directives() const { return pir_directives_; }
 
-  /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out; what the
-  /// passes say about the rest of a train is reported.
+  /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out.
   std::list<Subject> subjects(const std::string& name, DiagnosticSink& sink);
   /// The one subject of that name, or the only train; nothing, and a diagnostic, when there are several or the file has mistakes.
   std::optional<Subject> subject(const std::string& name, bool train_only, DiagnosticSink& sink);
@@ -100,9 +99,13 @@ class Compilation {
   /// The values that a schedule by itself is lowered with, or those of the overrides that a train takes.
   std::vector<lower::Override> default_values(std::string_view name);
   /// All that the phases say of a subject: its plan, and that of its held-out program, verified. `after`: called after every pass.
-  void check(Subject& subject, const std::function<void(std::string_view pass, const dag::Dag&)>& after, DiagnosticSink& sink);
-  /// The plan of a subject, or the DAG at an earlier level. Its model is differentiated and partitioned then.
-  std::optional<dag::Dag> compile(Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
+  void check(const Subject& subject, const std::function<void(std::string_view pass, const dag::Dag&)>& after, DiagnosticSink& sink);
+  /// The model of a subject as its strategy wants it.
+  std::optional<passes::Prepared> prepare(const Subject& subject, DiagnosticSink& sink);
+  /// The plan of a subject that was prepared, or the DAG at an earlier level.
+  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, const CompileOptions& options, DiagnosticSink& sink);
+  /// Both.
+  std::optional<dag::Dag> compile(const Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
 
   void set_overrides(std::vector<lower::Override> overrides) { overrides_ = std::move(overrides); }
   Context& context() { return context_; }

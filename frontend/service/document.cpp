@@ -156,10 +156,11 @@ Answer<Plan> Document::plan(const PlanRequest& request, const Cancellation* canc
     if (lowered.value == nullptr) return {lowered.status, nullptr, lowered.diagnostics};
   }
   return answer(kept, cancellation, [&](DiagnosticSink& sink) -> std::optional<Plan> {
-    Subject copy = *lowered.value;  // the passes change it
-    std::optional<dag::Dag> dag = compilation_.compile(copy, {request.level, request.forward_only, {}}, sink);
+    std::optional<passes::Prepared> prepared = compilation_.prepare(*lowered.value, sink);
+    if (!prepared) return std::nullopt;
+    std::optional<dag::Dag> dag = compilation_.compile(*lowered.value, *prepared, {request.level, request.forward_only, {}}, sink);
     if (!dag) return std::nullopt;
-    return Plan{std::move(copy.lowered.model), std::move(*dag)};
+    return Plan{std::move(prepared->model), std::move(*dag)};
   });
 }
 

@@ -102,9 +102,9 @@ void use_one_device(Session& session, Session::Subject& subject) {
   strategy.mesh.axes = {{session.context().symbol("device"), 1}};
 }
 
-/// What a line freezes may depend on stages, which one device does not have. The program was compiled before.
-void freeze_alike(const Session::Subject& program, Session::Subject& single) {
-  const std::vector<tensor::Param>& params = program.lowered.model.params;
+/// What a line freezes may depend on stages, which one device does not have.
+void freeze_alike(const dag::Dag& program, Session::Subject& single) {
+  const std::vector<tensor::Param>& params = program.params;
   for (std::size_t p = 0; p < params.size(); ++p) single.lowered.model.params[p].frozen = params[p].frozen;
 }
 
@@ -157,7 +157,7 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, te
   }
   use_one_device(session, *single);
   const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder, &interrupt, cuda);
-  freeze_alike(*program, *single);
+  if (a) freeze_alike(a->training, *single);
   const auto b = a && compares(cuda) ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
   return a && (b || !compares(cuda)) ? side_by_side(session, *a, b.get(), dtype == tensor::DType::f64, interrupt, cuda) : without_job(interrupt);
 }

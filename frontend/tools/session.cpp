@@ -29,7 +29,7 @@ std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
   };
 }
 
-std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only, std::optional<backend::Target> target) {
+std::optional<dag::Dag> Session::compile(const Subject& subject, dag::Level level, bool forward_only, std::optional<backend::Target> target) {
   return compilation_.compile(subject, {level, forward_only, print_after(), target.value_or(this->target())}, sink_);
 }
 

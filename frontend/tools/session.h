@@ -35,7 +35,7 @@ class Session {
   std::optional<Subject> subject(const std::string& name, bool train_only) { return compilation_.subject(name, train_only, sink_); }
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
   /// Compiles up to `level`; prints DAGs for --print-after.
-  std::optional<dag::Dag> compile(Subject& subject, dag::Level level, bool forward_only = false, std::optional<backend::Target> target = {});
+  std::optional<dag::Dag> compile(const Subject& subject, dag::Level level, bool forward_only = false, std::optional<backend::Target> target = {});
   /// What `--device` and the environment ask for.
   backend::Target target() const;
   /// All that the phases say of it; prints DAGs likewise.

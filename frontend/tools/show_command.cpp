@@ -247,8 +247,8 @@ int run_show(Console& console, const Arguments& arguments) {
   if (!subject) return session.finish();
   const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
   if (kind->name == "graph") {
-    const auto dag = session.compile(*subject, dag::Level::built);
-    if (dag) session.write(show_graph(session, subject->lowered.model));
+    const auto prepared = session.compilation().prepare(*subject, session.sink());
+    if (prepared) session.write(show_graph(session, prepared->model));
     return session.finish();
   }
   if (kind->name == "dag") {

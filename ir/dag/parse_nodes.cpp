@@ -35,6 +35,7 @@ class NodesParser {
     check_sources();
     check_names();
     order();
+    placed_gathers();
   }
 
  private:
@@ -293,6 +294,29 @@ class NodesParser {
     reader_.expect("{");
     while (!reader_.failed() && !reader_.at("}")) dag_.order.push_back(names_.known_node(reader_));
     reader_.expect("}");
+  }
+
+  void placed_gathers() {
+    if (reader_.failed() || dag_.level != Level::ordered || !reader_.accept("gathers")) return;
+    reader_.expect("{");
+    while (!reader_.failed() && !reader_.at("}")) {
+      Dag::PlacedGather gather;
+      gather.whole = names_.known_node(reader_);
+      reader_.expect("for");
+      gather.uses = known_nodes();
+      if (reader_.accept("after")) gather.after = known_nodes();
+      gather.loc = reader_.location();
+      dag_.placed_gathers.push_back(std::move(gather));
+    }
+    reader_.expect("}");
+  }
+
+  std::vector<NodeId> known_nodes() {
+    std::vector<NodeId> nodes;
+    do {
+      nodes.push_back(names_.known_node(reader_));
+    } while (!reader_.failed() && reader_.accept(","));
+    return nodes;
   }
 
   TextReader& reader_;

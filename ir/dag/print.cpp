@@ -232,6 +232,28 @@ class Printer : NamePrinter {
       }
       os_ << "}\n";
     }
+    placed_gathers();
+  }
+
+  /// From the orders to the rounds of gathers that follow from them.
+  void placed_gathers() {
+    if (dag_.placed_gathers.empty()) return;
+    os_ << "gathers {\n";
+    for (const Dag::PlacedGather& gather : dag_.placed_gathers) {
+      os_ << "  ";
+      node_name(gather.whole);
+      node_list(" for ", gather.uses);
+      node_list(" after ", gather.after);
+      end_line(gather.loc);
+    }
+    os_ << "}\n";
+  }
+
+  void node_list(llvm::StringRef word, std::span<const NodeId> nodes) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      os_ << (i == 0 ? word : ", ");
+      node_name(nodes[i]);
+    }
   }
 
   void node(NodeId id) {
@@ -256,10 +278,7 @@ class Printer : NamePrinter {
       symbol(dag_.streams[node.stream.index()].name);
     }
     if (id.index() < dag_.group.size() && dag_.group[id.index()] != Dag::kNoGroup) os_ << " group " << dag_.group[id.index()];
-    for (std::uint32_t i = after_first_[id.index()]; i < after_first_[id.index() + 1]; ++i) {
-      os_ << (i == after_first_[id.index()] ? " after " : ", ");
-      node_name(after_[i]);
-    }
+    node_list(" after ", std::span(after_).subspan(after_first_[id.index()], after_first_[id.index() + 1] - after_first_[id.index()]));
     end_line(node.loc);
   }
 

@@ -14,7 +14,6 @@
 #include <variant>
 #include <vector>
 
-#include "ir/directive/missing.h"
 #include "ir/mesh.h"
 #include "ir/pass.h"
 #include "ir/tensor/type.h"
@@ -47,6 +46,9 @@ struct Selector {
   Part part = Part::none;
   LocId loc;
 };
+
+/// Whether two selectors name the same regions and dimensions, whichever indices.
+bool same_names(const Selector& a, const Selector& b);
 
 /// The narrower of two places, where it is known.
 inline LocId narrowest(LocId narrow, LocId wide) { return narrow.valid() ? narrow : wide; }
@@ -195,12 +197,12 @@ struct RankSteps {
   LocId loc;
 };
 
-/// An order: a table of steps per rank, with transforms to apply to it in order. Flat storage; 10^5 operations are normal.
+/// An order: a table of steps per rank, with what is trimmed of it. Flat storage; 10^5 operations are normal.
 struct Order {
-  struct Transform {
-    enum class Kind : std::uint8_t { trim, fill, compact, squeeze } kind = Kind::trim;
-    Symbol dim;               // trim: the dimension that is cut
-    std::uint32_t bound = 0;  // trim: keep indices below; compact: the cap in microbatches of a device share
+  /// `trim`: of a dimension the indices below a bound are kept.
+  struct Trim {
+    Symbol dim;
+    std::uint32_t bound = 1;
     LocId loc;
   };
   /// Coordinates [first, end) were written at `loc`, in the list of a cursor, and not at the operations that have them.
@@ -213,7 +215,7 @@ struct Order {
   std::vector<std::uint32_t> children;  // indices into steps
   std::vector<OrderOp> ops;
   std::vector<OrderCoordinate> coordinates;
-  std::vector<Transform> transforms;
+  std::vector<Trim> trims;  // in the order in which they are applied
   std::vector<Origin> origins;  // ascending; for messages, not part of the text
   LocId loc;
 
@@ -302,7 +304,6 @@ struct Strategy {
   DeviceSetTable device_sets;
   std::vector<Directive> directives;
   Settings settings;
-  Missing missing;
 };
 
 }  // namespace piper::directive

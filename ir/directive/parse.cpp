@@ -5,19 +5,23 @@
 #include <limits>
 #include <utility>
 
+#include "ir/directive/numbers.h"
+
 namespace piper::directive {
 
 namespace {
 
-constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "offload", "freeze"};
 static_assert(std::size(kKinds) == std::variant_size_v<Directive>, "a kind of directive has no text");
 /// Deeper steps are refused, so that no text overflows the stack.
 constexpr int kMaxDepth = 200;
 
 std::uint32_t small(TextReader& reader, std::string_view what, std::int64_t low = 0) {
-  return static_cast<std::uint32_t>(reader.integer(what, low, kMax32));
+  return static_cast<std::uint32_t>(reader.integer(what, low, kMostCounted));
 }
+
+std::int64_t number(TextReader& reader, const Number& number, std::string_view what) { return reader.integer(what, number.least, number.most); }
+std::uint32_t count(TextReader& reader, const Number& number, std::string_view what) { return static_cast<std::uint32_t>(directive::number(reader, number, what)); }
 
 /// Behind the dot.
 Part parse_part(TextReader& reader) {
@@ -109,7 +113,7 @@ class OrderParser {
       rank.num_steps = static_cast<std::uint32_t>(steps.size());
       order_.ranks.push_back(rank);
     }
-    while (!reader_.failed() && !reader_.at("}")) transform();
+    while (!reader_.failed() && !reader_.at("}")) trim();
     reader_.expect("}");
     order_.loc = reader_.location();
     return std::move(order_);
@@ -122,19 +126,14 @@ class OrderParser {
     return first;
   }
 
-  void transform() {
-    Order::Transform transform;
+  void trim() {
     const TextReader::Token where = reader_.peek();
-    const std::string_view kind = reader_.name("`rank` or a transform");
-    constexpr std::string_view kKinds[] = {"trim", "fill", "compact", "squeeze"};
-    std::size_t i = 0;
-    while (i < 4 && kKinds[i] != kind) ++i;
-    if (i == 4) return reader_.fail(Code::unknown_dag_name, where, "no transform of orders is called `{}`", where.text);
-    transform.kind = static_cast<Order::Transform::Kind>(i);
-    if (transform.kind == Order::Transform::Kind::trim) transform.dim = reader_.symbol("a dimension");
-    if (reader_.peek().kind == TextReader::Kind::number) transform.bound = small(reader_, "a bound");
-    transform.loc = reader_.location();
-    order_.transforms.push_back(transform);
+    if (reader_.name("`rank` or `trim`") != "trim") return reader_.fail(Code::unknown_dag_name, where, "no transform of orders is called `{}`", where.text);
+    Order::Trim trim;
+    trim.dim = reader_.symbol("a dimension");
+    trim.bound = small(reader_, "a bound", 1);
+    trim.loc = reader_.location();
+    order_.trims.push_back(trim);
   }
 
   std::uint32_t step(int depth) {
@@ -240,13 +239,13 @@ Data parse_data(TextReader& reader) {
   while (!reader.failed() && !reader.at(")")) {
     if (reads || reader.previous().text != "(") reader.expect(",");
     if (at_field(reader, "batch")) {
-      data.batch = reader.integer("a number of samples", 0, kMax32);
+      data.batch = reader.integer("a number of samples", 0, kMostCounted);
     } else if (at_field(reader, "classes")) {
       data.classes = reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());
     } else {
       const Symbol name = reader.symbol("a dimension");
       reader.expect(":");
-      data.extents.emplace_back(name, reader.integer("an extent", 0, kMax32));
+      data.extents.emplace_back(name, reader.integer("an extent", 0, kMostCounted));
     }
   }
   reader.expect(")");
@@ -310,7 +309,7 @@ Partition parse_partition(TextReader& reader) {
     reader.expect(":");
     reader.expect("[");
     while (!reader.failed() && !reader.at("]")) {
-      partition.sizes.push_back(small(reader, "a size"));
+      partition.sizes.push_back(count(reader, kUnits, "a size"));
       if (!reader.at("]")) reader.expect(",");
     }
     reader.expect("]");
@@ -355,10 +354,10 @@ Replicate parse_replicate(TextReader& reader) {
   reader.expect("with");
   reader.expect("zero");
   reader.expect(":");
-  replicate.zero = static_cast<std::uint32_t>(reader.integer("a stage of ZeRO", 0, 3));
+  replicate.zero = count(reader, kZero, "a stage of ZeRO");
   while (!reader.failed() && reader.accept(",")) {
     if (at_field(reader, "bucket")) {
-      replicate.bucket_bytes = reader.integer("a number of bytes", 0, std::numeric_limits<std::int64_t>::max());
+      replicate.bucket_bytes = number(reader, kBucket, "a number of bytes");
     } else if (at_field(reader, "reduce")) {
       const TextReader::Token where = reader.peek();
       replicate.reduce = parse_reduce(reader.name("when gradients are reduced"));
@@ -366,7 +365,7 @@ Replicate parse_replicate(TextReader& reader) {
     } else {
       reader.expect("prefetch");
       reader.expect(":");
-      replicate.prefetch = small(reader, "a number of gathers");
+      replicate.prefetch = count(reader, kPrefetch, "a number of gathers");
     }
   }
   replicate.loc = reader.location();
@@ -381,7 +380,7 @@ Stream parse_stream(TextReader& reader) {
   if (reader.accept("with")) {
     do {
       if (at_field(reader, "window")) {
-        stream.window = small(reader, "a window");
+        stream.window = count(reader, kWindow, "a window");
       } else {
         reader.expect("priority");
         reader.expect(":");
@@ -400,7 +399,7 @@ Offload parse_offload(TextReader& reader) {
   reader.expect("with");
   reader.expect("window");
   reader.expect(":");
-  offload.window = small(reader, "a window", 1);
+  offload.window = count(reader, kWindow, "a window");
   if (reader.accept(",")) {
     for (const char* word : {"what", ":", "optimizer"}) reader.expect(word);
     offload.what = Offload::What::optimizer;
@@ -423,7 +422,7 @@ NamedExtent parse_extent(TextReader& reader) {
   NamedExtent extent;
   extent.name = reader.symbol("a name");
   reader.expect(":");
-  extent.extent = small(reader, "an extent", 1);
+  extent.extent = count(reader, kParts, "an extent");
   return extent;
 }
 

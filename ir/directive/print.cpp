@@ -119,15 +119,11 @@ class Printer {
       }
       os_.indent(indent_ + 2) << "}\n";
     }
-    for (const Order::Transform& transform : order.transforms) {
-      constexpr llvm::StringRef kKinds[] = {"trim", "fill", "compact", "squeeze"};
-      os_.indent(indent_ + 2) << kKinds[static_cast<std::size_t>(transform.kind)];
-      if (transform.dim.valid()) {
-        os_ << ' ';
-        symbol(transform.dim);
-      }
-      if (transform.bound > 0) os_ << ' ' << transform.bound;
-      location(transform.loc);
+    for (const Order::Trim& trim : order.trims) {
+      os_.indent(indent_ + 2) << "trim ";
+      symbol(trim.dim);
+      os_ << ' ' << trim.bound;
+      location(trim.loc);
       os_ << '\n';
     }
     os_.indent(indent_) << "}";

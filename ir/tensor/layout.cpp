@@ -1,4 +1,4 @@
-// Which parts of the operands give which parts of the results, and in which ops samples stay independent.
+// Which parts of the operands give which parts of the results, and what that means for samples.
 
 #include <algorithm>
 
@@ -171,52 +171,20 @@ class Rows {
 
 std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) { return Rows(op, operands, results, attrs).list(); }
 
-bool is_samplewise(Op op, std::span<const Type> operands, const Attrs& attrs) {
-  const auto sampled = [](const Type& type, Symbol name) {
-    const auto at = type.find(name);
-    return at && type.dims[*at].sampled;
+Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) {
+  const auto sampled = std::find_if(operands.begin(), operands.end(), [](const Type& type) { return type.samples() != nullptr; });
+  if (sampled == operands.end()) return Sampling::independent;
+  const Symbol samples = sampled->samples()->name;
+  const auto along_samples = [&](const Type& type) { return type.find(samples) ? AxisShare::cut(samples) : AxisShare(); };
+  const auto all = [](std::span<const AxisShare> shares, std::span<const Type> types, const auto& wanted) {
+    return std::equal(shares.begin(), shares.end(), types.begin(), types.end(), [&](const AxisShare& share, const Type& type) { return share == wanted(type); });
   };
-  switch (info(op).sampling) {
-    case Sampling::coupled: return false;
-    case Sampling::sums: return true;
-    case Sampling::by_dims:
-      return std::none_of(attrs.dims.begin(), attrs.dims.end(), [&](Symbol name) { return sampled(operands[0], name); });
-    case Sampling::samplewise: break;
+  for (const Row& row : rows(op, operands, results, attrs)) {
+    if (!all(row.operands, operands, along_samples)) continue;
+    if (all(row.results, results, along_samples)) return Sampling::independent;
+    if (all(row.results, results, [](const Type&) { return AxisShare::partial(); })) return Sampling::summed;
   }
-  if (op == Op::lookup) return !operands[0].dims[0].sampled;  // a table whose rows are samples mixes them
-  if (op == Op::attend || op == Op::attend_grad) {
-    for (const Type& type : operands.first(3)) {
-      for (std::size_t i = type.dims.size() - 3; i < type.dims.size(); ++i) {
-        if (type.dims[i].sampled) return false;
-      }
-    }
-  }
-  return true;
-}
-
-bool sums_samples(Op op, std::span<const Type> operands, const Attrs& attrs) {
-  if (op == Op::lookup_grad) return std::any_of(operands[0].dims.begin(), operands[0].dims.end(), [](const Dim& dim) { return dim.sampled; });
-  if (op != Op::sum && op != Op::contract && op != Op::contract_add) return false;
-  return std::any_of(operands[0].dims.begin(), operands[0].dims.end(), [&](const Dim& dim) { return dim.sampled && contains(attrs.dims, dim.name); });
-}
-
-std::vector<NodeId> coupling_ops(const Graph& graph) {
-  std::vector<bool> read(graph.values().size(), false);
-  for (const Node& node : graph.nodes()) {
-    if (node.pass != Pass::F) continue;
-    for (const ValueId operand : graph.operands(node)) read[operand.index()] = true;
-  }
-  std::vector<NodeId> coupling;
-  std::vector<Type> types;
-  for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
-    const Node& node = graph.nodes()[n];
-    if (node.pass != Pass::F) continue;
-    types.clear();
-    for (const ValueId operand : graph.operands(node)) types.push_back(graph.type(operand));
-    const bool summed = sums_samples(node.op, types, node.attrs) && read[graph.result(node).index()];
-    if (summed || !is_samplewise(node.op, types, node.attrs)) coupling.push_back(NodeId::at(n));
-  }
-  return coupling;
+  return Sampling::coupled;
 }
 
 }  // namespace piper::tensor

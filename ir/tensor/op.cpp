@@ -7,8 +7,7 @@ namespace piper::tensor {
 namespace {
 
 constexpr OpInfo kOps[] = {
-#define OP(name, operands, results, attributes, code_class, sampling) \
-  {Op::name, #name, operands, results, attributes, CodeClass::code_class, Sampling::sampling},
+#define OP(name, operands, results, attributes, code_class) {Op::name, #name, operands, results, attributes, CodeClass::code_class},
 #include "ir/tensor/ops.def"
 #undef OP
 };

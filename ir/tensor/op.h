@@ -1,5 +1,5 @@
 #pragma once
-// The op table: for each op its arity, attributes, code-generation class, sampling, and (in op_rules.h) shape, derivative, layout and cost.
+// The op table: for each op its arity, attributes, code-generation class, and (in op_rules.h) shape, derivative, layout and cost.
 
 #include <cstdint>
 #include <optional>
@@ -12,16 +12,13 @@
 namespace piper::tensor {
 
 enum class Op : std::uint8_t {
-#define OP(name, operands, results, attributes, code_class, sampling) name,
+#define OP(name, operands, results, attributes, code_class) name,
 #include "ir/tensor/ops.def"
 #undef OP
 };
 
 /// What code an op becomes; see ops.def.
 enum class CodeClass : std::uint8_t { pointwise, reduction, view, index, library };
-
-/// How the samples of a result depend on the samples of the operands; see ops.def.
-enum class Sampling : std::uint8_t { samplewise, by_dims, coupled, sums };
 
 enum AttrField : std::uint16_t {
   kNone = 0, kDims = 1, kDims2 = 2, kScalar = 4, kDType = 8, kCausal = 16, kShape = 32, kSeed = 64, kIgnore = 128, kScalar2 = 256, kFrom = 512, kExtent = 1024,
@@ -50,7 +47,6 @@ struct OpInfo {
   std::uint8_t results;
   std::uint16_t attributes;  // AttrField bits
   CodeClass code_class;
-  Sampling sampling;
 };
 
 std::span<const OpInfo> all_ops();

@@ -2,6 +2,7 @@
 // The rules of the op table beyond its row: result types, derivative, layout and cost. One function of each kind; adding an op adds a
 // row in ops.def, a case here, and a test.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -34,16 +35,6 @@ struct GemmForm {
 };
 GemmForm gemm_form(const Type& a, const Type& b, std::span<const Symbol> summed);
 
-/// Whether samples stay independent in this op, given its operands' types and attributes; a coupled op forbids `split` and `replicate` through it.
-bool is_samplewise(Op op, std::span<const Type> operands, const Attrs& attrs);
-
-/// Whether the op adds over a sampled dimension: its result is a part, added over microbatches and replicas.
-bool sums_samples(Op op, std::span<const Type> operands, const Attrs& attrs);
-
-/// The forward ops through which samples influence each other, ascending: coupled ones, and sums over samples that another forward op
-/// reads (a loss's own sum is read by none). Each forbids `split` and `replicate` through it.
-std::vector<NodeId> coupling_ops(const Graph& graph);
-
 /// Flops per element of the largest operand or result. Transcendentals count what kernels spend on them: an exponential is a polynomial of about ten steps, a
 /// division or root four.
 double flops_per_element(Op op);
@@ -63,6 +54,11 @@ struct Row {
 };
 /// All rows of an op between these types, the one that repeats everything first. Rows of equal operands differ in dimensions that the op itself adds.
 std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
+
+/// What an op makes of operands of which each device has some samples: its own samples of the results, or a term of sums over all; `coupled`: no row cuts the operands so, and nothing may
+/// divide the samples.
+enum class Sampling : std::uint8_t { independent, summed, coupled };
+Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
 
 /// What the derivative rule of an op may do: append backward ops. `dy[i]` is invalid where result i has no adjoint.
 /// Gives one adjoint per operand, of the operand's type (it may be `dy` itself); invalid where none is needed (`wanted[i]` false) or the

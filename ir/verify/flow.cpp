@@ -549,7 +549,7 @@ void check_flow(Facts& facts) {
   if (!values.find()) return;
   const std::size_t n = facts.dag.nodes.size();
   // What is right is found right by several threads; what is wrong is told in the order of the nodes.
-  const bool good = all_hold(n, [&](std::size_t begin, std::size_t end) {
+  const bool good = all_hold(facts.dag.context->cancellation, n, [&](std::size_t begin, std::size_t end) {
     DiagnosticSink scratch(facts.dag.context->locations);
     Facts part(facts, scratch);
     Edges edges(part, values);

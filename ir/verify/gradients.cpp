@@ -222,7 +222,9 @@ class Gradients {
       for (const tensor::ParamId param : dag_.buckets[b].params) bucket_of[param.index()] = b;
     }
     std::vector<bool> trained(dag_.params.size(), false);
+    NodePolls polls(dag_.context->cancellation);
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      polls.visit();
       if (!runs_body(facts_.kind[i])) continue;
       for (const std::uint32_t k : grads[dag_.nodes[i].body.index()]) {
         const std::uint32_t to = added({NodeId::at(i), k}, bucket_of);

@@ -144,7 +144,9 @@ class RoleMemoryCheck {
       const dag::Buffer& buffer = role_->buffers[b];
       if (buffer.bucket.valid() && buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()])) optimizer[buffer.bucket.index()].push_back(b);
     }
+    NodePolls polls(dag_.context->cancellation);
     for (std::size_t i = 0; i < role_->actions.size(); ++i) {
+      polls.visit();
       const Action& action = role_->actions[i];
       const RoleView::Entry& entry = view_->entry(i);
       first_access_.push_back(static_cast<std::uint32_t>(accesses_.size()));

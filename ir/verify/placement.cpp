@@ -18,7 +18,11 @@ class Placement {
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) devices(NodeId::at(i));
     if (dag_.level < Level::communicating || facts_.sink.error_count() > before) return;
     readers_.assign(dag_.nodes.size(), Readers::none);
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) edges(NodeId::at(i));
+    NodePolls polls(dag_.context->cancellation);
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      polls.visit();
+      edges(NodeId::at(i));
+    }
     for (const auto& [first, second] : dag_.temporal) {
       if (facts_.enough()) break;
       if (devices_[first.index()] != devices_[second.index()]) temporal(first, second);

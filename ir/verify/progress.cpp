@@ -165,11 +165,13 @@ class Machine {
 bool follows_global_order(PlanFacts& plan) {
   const Facts& facts = plan.facts;
   if (facts.position.empty()) return false;
+  NodePolls polls(facts.dag.context->cancellation);
   for (std::size_t r = 0; r + 1 < plan.first_action.size(); ++r) {
     const dag::Role& role = plan.plan.roles[r];
     const std::uint32_t first = plan.first_action[r];
     std::uint32_t last = kNone;
     for (std::uint32_t i = 0; i < role.actions.size(); ++i) {
+      polls.visit();
       const Step& step = plan.steps[first + i];
       const std::uint32_t at = facts.position[step.comm == kNone ? step.node : facts.dag.comms[step.comm].members.front().index()];
       if (last != kNone && at <= last) return false;

@@ -100,8 +100,8 @@ class Tables {
 
   /// Whether it holds for every entry of a table.
   template <typename Table, typename Holds>
-  static bool every(const Table& table, const Holds& holds) {
-    return all_hold(table.size(), [&](std::size_t begin, std::size_t end) { return std::all_of(table.data() + begin, table.data() + end, holds); });
+  bool every(const Table& table, const Holds& holds) const {
+    return all_hold(request_, table.size(), [&](std::size_t begin, std::size_t end) { return std::all_of(table.data() + begin, table.data() + end, holds); });
   }
 
   bool fail(const std::string& what, LocId loc = {}) {
@@ -178,7 +178,7 @@ class Tables {
   /// What is right is found right by several threads; what is wrong is told in the order of the nodes.
   bool nodes() {
     std::atomic<bool> complete = true;
-    const bool good = all_hold(dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
+    const bool good = all_hold(request_, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
       DiagnosticSink scratch(dag_.context->locations);
       Facts facts(facts_, scratch);
       Tables part(facts);
@@ -253,7 +253,7 @@ class Tables {
     const std::size_t n = dag_.nodes.size();
     facts_.output_base.resize(n + 1);
     facts_.kind.resize(n);
-    const bool fit = all_hold(n, [&](std::size_t begin, std::size_t end) {
+    const bool fit = all_hold(request_, n, [&](std::size_t begin, std::size_t end) {
       bool good = true;
       for (std::size_t i = begin; i < end; ++i) {
         const Node& node = dag_.nodes[i];
@@ -270,7 +270,7 @@ class Tables {
       if (!runs_body(kind) && kind != NodeKind::load && !is_message(kind)) facts_.around.push_back(NodeId::at(i));
     }
     facts_.owner.resize(facts_.output_base.back());
-    all_hold(n, [&](std::size_t begin, std::size_t end) {
+    all_hold(request_, n, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         for (std::uint32_t k = facts_.output_base[i]; k < facts_.output_base[i + 1]; ++k) facts_.owner[k] = static_cast<std::uint32_t>(i);
       }
@@ -311,6 +311,7 @@ class Tables {
 
   Facts& facts_;
   const Dag& dag_;
+  const Cancellation* const request_ = dag_.context->cancellation;
   const std::size_t num_nodes_ = dag_.nodes.size(), num_edges_ = dag_.edges.size(), num_chunks_ = dag_.chunks.size(), num_bodies_ = dag_.bodies.size(),
                     num_device_sets_ = dag_.device_sets.size(), num_streams_ = dag_.streams.size(), num_comms_ = dag_.comms.size(), num_buckets_ = dag_.buckets.size(),
                     num_dims_ = dag_.dims.size();

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "ir/parallel.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "ir/verify/plan_facts.h"
 
 namespace piper::verify {
@@ -122,11 +123,14 @@ bool holds(const Facts& facts) {
   Facts dag_facts(facts, dag_sink), plan_facts(facts, plan_sink);
   PlanFacts plan(plan_facts);
   bool flow_holds = false, graph_holds = false, plan_holds = false;
-  std::latch flow_checked(1);  // the first of the two never waits for the second
-  const auto graph = [&] {
+  std::latch flow_checked(1);  // the first of the two never waits for the second, which waits for what the first throws, too
+  const auto flow = [&] {
+    const auto tell = llvm::make_scope_exit([&] { flow_checked.count_down(); });
     check_flow(dag_facts);
     flow_holds = dag_facts.ok();
-    flow_checked.count_down();
+  };
+  const auto graph = [&] {
+    flow();
     graph_holds = flow_holds && check_graph(dag_facts);
   };
   const auto roles = [&] {

@@ -96,8 +96,10 @@ void DagBuilder::add_chunks() {
   const ModelLayouts layouts(model_, pieces.piece_of, replicated_over(), dag_.mesh);
   BodyExtractor extractor(model_, pieces.piece_of, &layouts);
   std::vector<tensor::NodeId> half;
+  NodePolls polls(context.cancellation);
   for (std::size_t c = 0; c < pieces.pieces.size(); ++c) {
     const Pieces::Piece& piece = pieces.pieces[c];
+    polls.visit(piece.forward.size() + piece.backward.size());
     Chunk& chunk = dag_.chunks[c];
     const std::string name(context.text(chunk.name));
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
@@ -127,14 +129,13 @@ BodyId DagBuilder::add_body(Extraction extraction, const std::string& name) {
 template <typename Line, typename Visit>
 void DagBuilder::for_each_named(Visit visit) {
   Selection selection(dag_);
-  DiagnosticSink unread(model_.context().locations);  // what matches nothing is told where instances are known
   for (const Directive& directive : strategy_.directives) {
     const auto* line = std::get_if<Line>(&directive);
     if (line == nullptr) continue;
     for (directive::Selector target : line->targets) {
       std::erase_if(target.coordinates, [&](const directive::Coordinate& c) { return is_split_into(strategy_, c.name); });
-      const std::optional<Selection::Found> found = selection.find(target, unread);
-      if (!found) continue;
+      const std::optional<Selection::Found> found = selection.find(target);
+      if (!found) continue;  // which is told where instances are known
       for (const ChunkId chunk : found->chunks) visit(chunk, *line);
     }
   }

@@ -31,7 +31,9 @@ ModelLayouts::ModelLayouts(const Graph& model, std::span<const std::uint32_t> pi
     : model_(model), piece_of_(piece_of), axes_(axes.begin(), axes.end()), mesh_(mesh), is_input_(model.values().size()), made_(model.values().size()) {
   for (const Input& input : model.inputs) is_input_[input.value.index()] = true;
   if (std::all_of(axes_.begin(), axes_.end(), [](AxisMask of_piece) { return of_piece == 0; })) return;
+  NodePolls polls(model.context().cancellation);
   for (std::size_t n = 0; n < model.nodes().size(); ++n) {
+    polls.visit();
     const std::uint32_t piece = piece_of[n];
     if (piece != Pieces::kNone && axes_[piece] != 0) derive(model.nodes()[n], piece);
   }
@@ -69,7 +71,7 @@ void ModelLayouts::derive(const Node& node, std::uint32_t piece) {
     given.clear();
     for (const ValueId operand : model_.operands(node)) given.push_back(read_on(operand, axis));
     const Row* const row = row_for(rows, given, along_samples);
-    for (std::size_t i = 0; i < node.num_results; ++i) layouts[i].add(mesh_.axes[axis].name, row != nullptr ? row->results[i] : along_samples[i]);
+    for (std::size_t i = 0; i < node.num_results; ++i) layouts[i].add(mesh_.axes[axis].name, row != nullptr ? row->results[i] : AxisShare());
   }
   for (std::size_t i = 0; i < node.num_results; ++i) made_[model_.result(node, i).index()] = model_.context().layouts.intern(std::move(layouts[i]));
 }

@@ -2,8 +2,8 @@
 // Derive layouts: what each device will hold of every value of the model.
 //
 // Guarantees: inside a region that `replicate` names, what comes from outside and has samples is cut along them over its axes, parameters repeat, and every result follows from its
-// operands by a row of the op table (`tensor::rows`). Where no row fits, a result is cut along its samples, if it has some: `replicate` refuses such a program once it is known
-// that the devices have the axis. The work is linear in the model.
+// operands by a row of the op table (`tensor::rows`). Where no row fits, a result repeats: `replicate` refuses such a program once it is known that the devices have the axis. The work is linear
+// in the model.
 //
 //   replicate model over dp      x: dp: batch    w: repeats    x @ w: dp: batch    its sum over the batch: dp: +    the gradient of w: dp: +
 

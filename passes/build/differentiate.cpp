@@ -317,7 +317,9 @@ bool Differentiator::run() {
   for (std::size_t l = 0; l < graph_.losses.size(); ++l) {
     losses_[graph_.value(graph_.losses[l].sum).def.index()].push_back(static_cast<std::uint32_t>(l));
   }
+  NodePolls polls(graph_.context().cancellation);
   for (std::size_t n = forward_nodes_; n-- > 0;) {
+    polls.visit();
     if (!visit(NodeId::at(n))) return false;
   }
   move_sums();

@@ -30,17 +30,10 @@ void for_each_target(const directive::Strategy& strategy, Visit visit) {
 }
 
 bool stands_in(const tensor::Graph& model, RegionId region, const Selector& selector) {
-  return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model, region, c); });
+  return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model.regions, model.context(), region, c); });
 }
 
-}  // namespace
-
-bool freezes_parts(const directive::Strategy& strategy) {
-  bool any = false;
-  for_each_target(strategy, [&](const Selector& target, LocId) { any = any || names_part(strategy, target); });
-  return any;
-}
-
+/// The lines of parts of a partition, or the others.
 bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool parts, DiagnosticSink& sink) {
   constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<std::uint32_t> param_of(model.values().size(), kNone);
@@ -59,8 +52,7 @@ bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool part
       }
     }
     last = loc;
-    const bool empty = std::any_of(target.coordinates.begin(), target.coordinates.end(), [](const directive::Coordinate& c) { return !c.all && c.indices.empty(); });
-    if (any || (!work && !empty)) return;  // of names that are not there others speak
+    if (any || !work) return;  // of parts that do not meet others speak
     sink.report(Code::nothing_to_freeze, loc, "`freeze` names `{}`, which uses no weight", print_selector(target, model.context().symbols))
         .hint("name regions that have weights, or leave the line out");
   });
@@ -71,5 +63,16 @@ bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool part
   }
   return sink.error_count() == errors;
 }
+
+}  // namespace
+
+bool freezes_parts(const directive::Strategy& strategy) {
+  bool any = false;
+  for_each_target(strategy, [&](const Selector& target, LocId) { any = any || names_part(strategy, target); });
+  return any;
+}
+
+bool freeze(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) { return freeze(model, strategy, false, sink); }
+bool freeze_parts(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) { return freeze(model, strategy, true, sink); }
 
 }  // namespace piper::passes

@@ -15,8 +15,9 @@ namespace piper::passes {
 /// Whether a `freeze` line names parts that a partition makes: those are known only when the model is cut.
 bool freezes_parts(const directive::Strategy& strategy);
 
-/// Marks what the lines name whose regions the model has: with `parts` those that name parts of a partition, else the others. False after reporting lines that name no
-/// parameter, or that nothing is left to train. What is wrong with the selectors is told by `check_lines`.
-bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool parts, DiagnosticSink& sink);
+/// Marks what the lines name but those of parts. False after reporting lines that name no parameter, or that nothing is left to train.
+bool freeze(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// Marks what the lines of parts name, of a model that is cut.
+bool freeze_parts(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -8,8 +8,9 @@
 
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/op_rules.h"
+#include "passes/build/differentiate.h"
 #include "passes/build/pieces.h"
-#include "passes/selectors/check_lines.h"
+#include "passes/selectors/check_cuts.h"
 #include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"
 
@@ -37,11 +38,8 @@ class Partitioner {
  private:
   std::string_view text(Symbol symbol) const { return model_.context().text(symbol); }
   std::string region_text(RegionId region) const { return model_.regions.print(region, model_.context().symbols); }
-  bool collect(std::vector<const directive::Partition*>& partitions);
   bool apply(const directive::Partition& partition);
   Regions instances_of(const directive::Selector& selector) const;
-  void report_part_of_work(const directive::Partition& partition);
-  void report_nothing(const directive::Partition& partition);
   /// Whether the operations are those of one call, `only`.
   bool is_one_call(std::span<const NodeId> ops, RegionId& only) const;
   bool take_marked(const directive::Partition& partition, const Regions& regions, bool& taken);
@@ -167,8 +165,7 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
     return balanced_cuts(costs, n);
   }
   const std::uint64_t sum = std::accumulate(partition.sizes.begin(), partition.sizes.end(), std::uint64_t{0});
-  const bool positive = std::find(partition.sizes.begin(), partition.sizes.end(), 0u) == partition.sizes.end();
-  if (partition.sizes.size() != n || sum != units.size() || !positive) {
+  if (sum != units.size()) {
     std::string sizes, list;
     for (const std::uint32_t size : partition.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
     for (std::size_t u = 0; u < units.size() && u < 12; ++u) list += (u == 0 ? "`" : ", `") + unit_text(ops, units[u]) + "`";
@@ -300,7 +297,7 @@ Regions Partitioner::instances_of(const directive::Selector& selector) const {
   Regions regions;
   std::map<RegionId, std::optional<RegionId>> known;
   const auto holds = [&](RegionId region) {
-    return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model_, region, c); });
+    return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model_.regions, model_.context(), region, c); });
   };
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
     const Node& node = model_.nodes()[n];
@@ -318,51 +315,6 @@ Regions Partitioner::instances_of(const directive::Selector& selector) const {
   return regions;
 }
 
-void Partitioner::report_part_of_work(const directive::Partition& partition) {
-  sink_.report(Code::selector_not_allowed, directive::narrowest(partition.region.loc, partition.loc),
-               "a partition cuts a region of the model, with all its passes, instances and communication; `{}` is a part of its work",
-               print_selector(partition.region, model_.context().symbols))
-      .hint("name the region alone");
-}
-
-void Partitioner::report_nothing(const directive::Partition& partition) {
-  const directive::Coordinate* unknown = nullptr;
-  const directive::Coordinate* beyond = nullptr;  // its name exists, its index does not
-  std::uint32_t highest = 0;
-  for (const directive::Coordinate& coordinate : partition.region.coordinates) {
-    bool exists = false, indexed = coordinate.all;
-    std::uint32_t last = 0;
-    for (std::size_t r = 0; r < model_.regions.size(); ++r) {
-      if (model_.regions.name(RegionId::at(r)) != coordinate.name) continue;
-      exists = true;
-      const std::uint32_t index = model_.regions.index(RegionId::at(r));
-      last = std::max(last, index);
-      indexed = indexed || std::find(coordinate.indices.begin(), coordinate.indices.end(), index) != coordinate.indices.end();
-    }
-    if (!exists && unknown == nullptr) unknown = &coordinate;
-    if (!exists || indexed || beyond != nullptr) continue;
-    beyond = &coordinate;
-    highest = last;
-  }
-  if (unknown != nullptr && is_split_into(strategy_, unknown->name)) {
-    report_part_of_work(partition);
-  } else if (unknown != nullptr) {
-    std::vector<std::string_view> names;
-    for (std::size_t r = 0; r < model_.regions.size(); ++r) names.push_back(text(model_.regions.name(RegionId::at(r))));
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    report_unknown_name(sink_, unknown->loc.valid() ? unknown->loc : partition.loc, text(unknown->name), names, model_.name);
-  } else if (beyond != nullptr) {
-    directive::Selector alone;
-    alone.coordinates.push_back(*beyond);
-    sink_.report(Code::selector_matches_nothing, directive::narrowest(beyond->loc, partition.loc), "`{}` matches nothing: `{}` goes from 0 to {}",
-                 print_selector(alone, model_.context().symbols), text(beyond->name), highest);
-  } else {
-    sink_.report(Code::selector_matches_nothing, partition.region.loc.valid() ? partition.region.loc : partition.loc, "`{}` matches nothing in the model",
-                 print_selector(partition.region, model_.context().symbols));
-  }
-}
-
 bool Partitioner::is_one_call(std::span<const NodeId> ops, RegionId& only) const {
   only = {};
   for (const NodeId op : ops) {
@@ -376,7 +328,8 @@ bool Partitioner::is_one_call(std::span<const NodeId> ops, RegionId& only) const
 bool Partitioner::apply(const directive::Partition& partition) {
   Regions regions = instances_of(partition.region);
   if (regions.empty()) {
-    report_nothing(partition);
+    sink_.report(Code::selector_matches_nothing, directive::narrowest(partition.region.loc, partition.loc), "`{}` matches nothing in the model",
+                 print_selector(partition.region, model_.context().symbols));
     return false;
   }
   // The whole model is the call that it consists of, where it is one.
@@ -400,80 +353,25 @@ bool Partitioner::apply(const directive::Partition& partition) {
   return true;
 }
 
-bool same_coordinates(const directive::Selector& a, const directive::Selector& b) {
-  if (a.coordinates.size() != b.coordinates.size()) return false;
-  for (std::size_t i = 0; i < a.coordinates.size(); ++i) {
-    const directive::Coordinate &x = a.coordinates[i], &y = b.coordinates[i];
-    if (x.name != y.name || x.all != y.all || x.indices != y.indices) return false;
-  }
-  return true;
-}
-
-/// The partitions to apply: one per name.
-bool Partitioner::collect(std::vector<const directive::Partition*>& partitions) {
-  bool good = true;
-  for (const directive::Directive& directive : strategy_.directives) {
-    const auto* partition = std::get_if<directive::Partition>(&directive);
-    if (partition == nullptr) continue;
-    const bool rest = std::any_of(partition->region.coordinates.begin(), partition->region.coordinates.end(), [](const directive::Coordinate& c) { return c.rest; });
-    if (rest || partition->region.pass || partition->region.part != directive::Part::none) {
-      report_part_of_work(*partition);
-      good = false;
-      continue;
-    }
-    if (partition->into.extent == 0) {
-      sink_.report(Code::partition_too_fine, partition->loc, "a partition into 0 parts leaves nothing").hint("write `{}: 1` or more", text(partition->into.name));
-      good = false;
-      continue;
-    }
-    bool repeated = false;
-    for (const directive::Partition* other : partitions) {
-      if (other->into.name != partition->into.name) continue;
-      repeated = true;
-      if (other->into.extent == partition->into.extent && other->sizes == partition->sizes && same_coordinates(other->region, partition->region)) continue;
-      sink_.report(Code::partition_conflict, partition->loc, "two partitions make `{}`, and they differ", text(partition->into.name))
-          .related(other->loc, "the other one stands here")
-          .hint("give the parts of one of them another name");
-      good = false;
-    }
-    if (!repeated) partitions.push_back(partition);
-  }
-  return good;
-}
-
 bool Partitioner::run() {
-  std::vector<const directive::Partition*> pending;
-  if (!collect(pending)) return false;
-  if (pending.empty()) return true;
-  std::vector<Symbol> failed = strategy_.missing.names;  // what they make is not there to be cut
+  const std::vector<const directive::Partition*> partitions = in_order(strategy_);
+  if (partitions.empty()) return true;
   compute_costs();
-  // Outer partitions first, whatever their order in the file: one that speaks of another's parts follows it, otherwise fewer coordinates come first.
-  std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->region.coordinates.size() < b->region.coordinates.size(); });
-  while (!pending.empty()) {
-    const auto free = std::find_if(pending.begin(), pending.end(), [&](const directive::Partition* partition) {
-      return std::none_of(pending.begin(), pending.end(), [&](const directive::Partition* other) {
-        return other != partition && std::any_of(partition->region.coordinates.begin(), partition->region.coordinates.end(),
-                                                 [&](const directive::Coordinate& c) { return c.name == other->into.name; });
-      });
-    });
-    if (free == pending.end()) {
-      sink_.report(Code::partition_conflict, pending[0]->loc, "these partitions cut each other's parts in a circle")
-          .related(pending[1]->loc, "this one needs the parts of the first")
-          .hint("cut a region of the model in one of them");
-      return false;
-    }
-    const bool lacks_parts = std::any_of((*free)->region.coordinates.begin(), (*free)->region.coordinates.end(),
-                                         [&](const directive::Coordinate& c) { return std::find(failed.begin(), failed.end(), c.name) != failed.end(); });
-    if (lacks_parts || !apply(**free)) failed.push_back((*free)->into.name);
-    pending.erase(free);
-  }
-  return failed.empty();
+  return std::all_of(partitions.begin(), partitions.end(), [&](const directive::Partition* each) { return apply(*each); });
 }
 
 }  // namespace
 
 bool partition(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   return Partitioner(model, strategy, sink).run();
+}
+
+bool partition_forward(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  Graph cut = model;
+  if (!differentiate(cut, sink) || !partition(cut, strategy, sink)) return false;
+  model.regions = cut.regions;
+  for (std::size_t n = 0; n < model.nodes().size(); ++n) model.mutable_nodes()[n].region = cut.nodes()[n].region;
+  return true;
 }
 
 std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std::size_t n) {

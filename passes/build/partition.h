@@ -18,8 +18,10 @@
 namespace piper::passes {
 
 /// Applies all partitions of the strategy to a differentiated model, outer ones first. A partition of the whole model cuts inside the call that the
-/// model consists of. False after reporting. Those that cut parts which names make that are missing from the strategy are left out.
+/// model consists of. False after reporting the first that does not fit the model.
 bool partition(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// The same of a model that is not differentiated yet: it is cut as it would be then.
+bool partition_forward(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 /// The first of n runs of consecutive costs starts at 0; gives where the others start, so that the largest run is least and cuts are as early as possible.
 /// Needs 1 <= n <= costs.size().

@@ -27,9 +27,7 @@ Batch batch_of(const Dag& dag) {
   return {};
 }
 
-Batch batch_of(const tensor::Graph& model, const directive::Strategy& strategy) {
-  const directive::Settings& settings = strategy.settings;
-  if (strategy.missing.model) return settings.data ? Batch{Symbol(), settings.data->batch, settings.data->loc} : Batch{Symbol(), 0, LocId()};
+Batch batch_of(const tensor::Graph& model, const directive::Settings& settings) {
   for (const tensor::Input& input : model.inputs) {
     if (const Batch batch = batch_of(model.type(input.value), settings); batch.name.valid()) return batch;
   }
@@ -45,15 +43,17 @@ void divide_samples(Body& body, std::int64_t divide) {
 bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink) {
   const Body& body = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::F)].index()];
   bool good = true;
-  std::vector<tensor::Type> types;
+  std::vector<tensor::Type> operands, results;
   for (const tensor::Node& node : body.graph.nodes()) {
-    types.clear();
-    for (const tensor::ValueId operand : body.graph.operands(node)) types.push_back(body.graph.type(operand));
+    operands.clear();
+    results.clear();
+    for (const tensor::ValueId operand : body.graph.operands(node)) operands.push_back(body.graph.type(operand));
+    for (std::size_t i = 0; i < node.num_results; ++i) results.push_back(body.graph.type(body.graph.result(node, i)));
     const auto is_loss = [&] { return std::any_of(body.outputs.begin(), body.outputs.end(), [&](const BodyPort& port) {
       return port.kind == PortKind::loss_sum && port.value == body.graph.result(node);
     }); };
-    const bool coupled = !tensor::is_samplewise(node.op, types, node.attrs) || (tensor::sums_samples(node.op, types, node.attrs) && !is_loss());
-    if (!coupled) continue;
+    const tensor::Sampling sampling = tensor::sampling(node.op, operands, results, node.attrs);
+    if (sampling == tensor::Sampling::independent || (sampling == tensor::Sampling::summed && is_loss())) continue;
     sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
                 region_text(dag, chunk), how, tensor::in_words(node.op))
         .related(node.loc, "{} mixes samples here", tensor::in_words(node.op))

@@ -17,8 +17,8 @@ struct Batch {
   LocId loc;  // where it is given
 };
 Batch batch_of(const dag::Dag& dag);
-/// The same before there is a DAG: of a model that failed what its data says.
-Batch batch_of(const tensor::Graph& model, const directive::Strategy& strategy);
+/// The same before there is a DAG.
+Batch batch_of(const tensor::Graph& model, const directive::Settings& settings);
 
 /// Divides the sampled extents of a body. They must divide: the batch does, and every sampled extent is the batch.
 void divide_samples(dag::Body& body, std::int64_t divide);

@@ -59,7 +59,9 @@ Contributions::Contributions(const Dag& dag) {
     return first_slot_[place.bucket.index()] + place.index * homes_[place.bucket.index()] + home_of(dag.buckets[place.bucket.index()], node.devices);
   };
   first_.assign(slots + 1, 0);
+  NodePolls polls(dag.context->cancellation);
   for (const Node& node : dag.nodes) {
+    polls.visit();
     if (!runs_body(node.kind)) continue;
     for (const auto& [output, place] : grads[node.body.index()]) ++first_[slot_of(node, place) + 1];
   }
@@ -74,7 +76,9 @@ Contributions::Contributions(const Dag& dag) {
 
 void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
   const std::vector<ParamPlace> places = param_places(dag);
+  NodePolls polls(dag.context->cancellation);
   for (const Node& node : dag.nodes) {
+    polls.visit();
     if (!runs_body(node.kind)) continue;
     const std::vector<BodyPort>& inputs = dag.bodies[node.body.index()].inputs;
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {

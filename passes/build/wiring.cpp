@@ -121,7 +121,9 @@ void wire(Dag& dag) {
   std::size_t total = 0;
   for (const Node& node : dag.nodes) total += wires[node.body.index()].size();
   dag.edges.reserve(2 * total);  // those of the nodes around included: updates read each gradient, messages most values
+  NodePolls polls(dag.context->cancellation);
   for (Node& node : dag.nodes) {
+    polls.visit();
     const std::span<const Wire> own = wires[node.body.index()];
     const std::uint32_t instance = instances.position(node.instance);
     node.first_input = static_cast<std::uint32_t>(dag.edges.size());

@@ -39,7 +39,9 @@ void load_inputs(Dag& dag, Loads& loads) {
       if (dag.bodies[b].inputs[i].input.valid()) input_ports[b].push_back(i);
     }
   }
+  NodePolls polls(dag.context->cancellation);
   for (std::size_t n = 0; n < present; ++n) {
+    polls.visit();
     const Node reader = dag.nodes[n];
     if (!runs_body(reader.kind)) continue;
     const Body& body = dag.bodies[reader.body.index()];

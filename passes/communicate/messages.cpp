@@ -49,7 +49,9 @@ class Messages {
     std::vector<DeviceSetId> devices;
     devices.reserve(work_);
     for (const Node& node : dag_.nodes) devices.push_back(node.devices);
+    NodePolls polls(dag_.context->cancellation);
     for (std::uint32_t n = 0; n < work_; ++n) {
+      polls.visit();
       const Node& reader = dag_.nodes[n];
       const DeviceSetId to = devices[n];
       for (std::uint32_t e = reader.first_input, end = e + reader.num_inputs; e < end; ++e) {
@@ -121,7 +123,9 @@ class Messages {
     // Room for the nodes that stand around as well; none moves while another is copied from it.
     dag_.nodes.reserve(work_ + 2 * messages_.size() + dag_.buckets.size() * 4 + 1024);
     dag_.comms.reserve(messages_.size() + dag_.buckets.size() + 16);
+    NodePolls polls(dag_.context->cancellation);
     for (const std::uint32_t m : order_) {
+      polls.visit(2);
       const Message& message = messages_[m];
       const std::span<const std::uint32_t> carried = ports(message);
       Node& send = dag_.nodes.emplace_back(dag_.node(message.source));

@@ -40,16 +40,18 @@ class Application {
     seen_in_.assign(dag.nodes.size(), ClaimedOrder::kUnclaimed);
   }
 
-  ClaimedOrder run() {
+  std::optional<ClaimedOrder> run() {
     dag_.claims.clear();
     dag_.group.clear();
     find_named_again();
+    const std::size_t errors = sink_.error_count();
     for (const directive::Directive& directive : strategy_.directives) {
       if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
     }
-    report_incomplete();
+    if (sink_.error_count() == errors) report_incomplete();
+    if (sink_.error_count() > errors) return std::nullopt;
     // From here on the operation is the line to blame, and it says where members of a group stand in the text.
-    all_hold(dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
+    all_hold(dag_.context->cancellation, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
       }
@@ -157,50 +159,35 @@ class Application {
   void apply(const Order& order) {
     order_ = &order;
     for (const RankSteps& rank : order.ranks) {
-      dag_.context->poll();
-      if (!claim(rank)) continue;
+      claim(rank);
       place_rank(rank);
     }
   }
 
-  bool claim(const RankSteps& rank) {
+  void claim(const RankSteps& rank) {
     claim_ = static_cast<std::uint32_t>(dag_.claims.size());
-    for (const std::uint32_t role : roles_.roles_of(rank.devices)) {
-      const std::uint32_t other = out_.claim_of_role[role];
-      if (other == ClaimedOrder::kUnclaimed) continue;
-      reports_.claimed_twice(rank, dag_.claims[other]);
-      return false;
-    }
     for (const std::uint32_t role : roles_.roles_of(rank.devices)) out_.claim_of_role[role] = claim_;
     dag_.claims.push_back({rank.devices, 0, 0, rank.loc});
     out_.first_of_claim.push_back({static_cast<std::uint32_t>(out_.edges.size()), static_cast<std::uint32_t>(out_.named.size())});
-    return true;
   }
 
   void place_rank(const RankSteps& rank) {
     rank_ = &rank;
     next_position_ = 0;
     next_group_ = 0;
-    repeated_.clear();
+    repeats_ = false;
     named_.clear();
     gathered_.clear();
     gathers_before_ = out_.gathers.size();
     wider_told_ = false;
-    const std::size_t errors = sink_.error_count(), edges = out_.edges.size(), named = out_.named.size(), waits = out_.waits.size();
+    const std::size_t errors = sink_.error_count();
     Units previous, last;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
       place(order_->steps[order_->children[rank.first_step + i]], previous, last);
       if (!last.empty()) previous.swap(last);
     }
     if (sink_.error_count() == errors) join_gathers();
-    if (sink_.error_count() == errors) {
-      check_complete();
-      return;
-    }
-    out_.edges.resize(edges);
-    out_.named.resize(named);
-    out_.gathers.resize(std::min(out_.gathers.size(), gathers_before_));
-    out_.waits.resize(waits);
+    if (sink_.error_count() == errors) check_complete();
   }
 
   /// Puts a step after `previous`; `last` are the units that the next step follows, none for a step without work.
@@ -293,6 +280,7 @@ class Application {
   /// Adds what an operation names to the work of its step; communication is placed.
   void place_op(const OrderOp& op, const Units& previous) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
+    polls_.visit();
     const Selection::Named named = selection_.named(*order_, op);
     if (sink_.error_count() > kEnoughErrors) return;
     if (named.kind == Selection::Named::Kind::piece && op.part == Part::none) {
@@ -301,18 +289,12 @@ class Application {
     }
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
-    if (op.part == Part::enter || op.part == Part::leave) {
-      reports_.communication_unavailable(op);
-      return;
-    }
-    NodeId elsewhere = nodes_.front();
+    const NodeId elsewhere = nodes_.front();
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
       const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
       if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
-      reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
-      if (!wider) elsewhere_.insert(elsewhere);
-      return;
+      return reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
     }
     if (op.part == Part::gather) return find_gathers();
     if (op.part != Part::none) return place_communication(op, previous);
@@ -323,8 +305,7 @@ class Application {
   /// A chunk of the rank, as work of its step.
   void take(NodeId node, const OrderOp& op) {
     if (seen_in_[node.index()] == claim_) {
-      if (repeated_.empty()) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
-      repeated_.push_back(node);
+      if (!std::exchange(repeats_, true)) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
       return;
     }
     seen_in_[node.index()] = claim_;
@@ -382,7 +363,6 @@ class Application {
 
   /// Whose cut parameters a named gather brings: the work that its operation names and that stands behind it; with a backward what runs again before it.
   void find_gathers() {
-    if (dag_.level < Level::communicating) return;
     if (!gathers_) gathers_.emplace();
     const auto find = [&](NodeId work) {
       for (const Input& input : dag_.inputs_of(dag_.node(work))) {
@@ -483,13 +463,9 @@ class Application {
     if (!missing.empty()) incomplete_.emplace_back(rank_, std::move(missing));
   }
 
-  /// Work that stands in the order of another rank is told there.
+  /// Where nothing else is wrong: what a rank lacks may stand in the order of another.
   void report_incomplete() {
-    std::size_t told = 0;
-    for (auto& [rank, missing] : incomplete_) {
-      std::erase_if(missing, [&](NodeId node) { return elsewhere_.contains(node); });
-      if (!missing.empty() && ++told <= kMaxReports) reports_.lacks_work(*rank, missing);
-    }
+    for (std::size_t i = 0; i < std::min(incomplete_.size(), kMaxReports); ++i) reports_.lacks_work(*incomplete_[i].first, incomplete_[i].second);
   }
 
   Dag& dag_;
@@ -501,6 +477,7 @@ class Application {
   DiagnosticSink& sink_;
   OrderReports reports_;
   DataOrder data_order_;
+  NodePolls polls_{dag_.context->cancellation};
   ClaimedOrder out_;
 
   const Order* order_ = nullptr;
@@ -515,8 +492,7 @@ class Application {
   std::vector<NodeId> work_;                 // of the current step
   std::vector<NodeId> placed_;               // of the current outermost group
   std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work that they lack
-  llvm::DenseSet<NodeId> elsewhere_;         // named in the order of devices that do not run it; told
-  std::vector<NodeId> repeated_;             // in the current rank
+  bool repeats_ = false;                     // the current rank names something twice; told
   std::map<Named, LocId> named_;             // in the current rank: the operation
   struct Gathers {
     std::map<NodeId, std::set<NodeId>> uses;     // by the gather of the whole step: what it is for
@@ -542,8 +518,8 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
   return sets;
 }
 
-ClaimedOrder apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
-                          DiagnosticSink& sink) {
+std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
+                                         DiagnosticSink& sink) {
   return Application(dag, strategy, graph, roles, selection, sink).run();
 }
 

@@ -7,6 +7,7 @@
 // Checked (grammar/README.md section 7, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
 // rank that holds it; no rank is claimed twice; members of a group do not need each other.
 
+#include <optional>
 #include <vector>
 
 #include "ir/diagnostics/diagnostics.h"
@@ -43,9 +44,8 @@ struct ClaimedOrder {
 /// Device sets that the orders of a strategy claim.
 std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy);
 
-/// Fills `dag.claims` and `dag.group`. After reporting errors it is what the ranks say that have none. Below level placed a rank is not held to name all of its work, below
-/// communicating the communication that it names is passed over.
-ClaimedOrder apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
+/// Fills `dag.claims` and `dag.group`. Nothing after reporting errors.
+std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
                           DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -48,7 +48,9 @@ class Former {
   const Node& front(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()); }
 
   void find_first_readers() {
+    NodePolls polls(dag_.context->cancellation);
     for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
+      polls.visit(dag_.comms[i].members.size());
       if (routes_.of_comm[i] != Routes::kNone) find_first_reader(CommId::at(i), dag_.comms[i].members.back());
     }
   }

@@ -19,6 +19,7 @@ Adjacency asked_for(const ClaimedOrder& claimed, const WorkGraph& graph) {
   return Adjacency(graph.units(), edges);
 }
 
+/// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting that these contradict each other.
 std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& asked, DiagnosticSink& sink) {
   std::vector<std::uint32_t> topological = topological_order(graph, asked);
   if (topological.size() == graph.units()) return topological;
@@ -37,10 +38,6 @@ std::vector<bool> attached_units(const Dag& dag, const ClaimedOrder& claimed, co
 }
 
 }  // namespace
-
-std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink) {
-  return check_data_flow(dag, claimed, graph, asked_for(claimed, graph), sink);
-}
 
 std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles, DiagnosticSink& sink) {
   const Adjacency asked = asked_for(claimed, graph);

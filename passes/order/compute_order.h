@@ -8,9 +8,6 @@
 
 namespace piper::passes {
 
-/// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting that these contradict each other.
-std::optional<std::vector<std::uint32_t>> check_data_flow(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink);
-
 /// All chunk nodes in an order that agrees with every rank's.
 struct ComputeOrder {
   std::vector<dag::NodeId> nodes;

@@ -1,6 +1,7 @@
 #include "passes/order/evaluate_orders.h"
 
-#include <algorithm>
+#include <variant>
+#include <vector>
 
 #include "passes/order/trim.h"
 #include "passes/selectors/check_lines.h"
@@ -9,41 +10,20 @@ namespace piper::passes {
 
 using namespace directive;
 
-namespace {
-
-Order evaluate(const Strategy& strategy, Order order) {
-  std::vector<Order::Transform> left;
-  for (const Order::Transform& transform : std::vector<Order::Transform>(order.transforms)) {
-    switch (transform.kind) {
-      case Order::Transform::Kind::trim:
-        if (is_split_into(strategy, transform.dim)) {
-          order = trim(order, transform.dim, transform.bound);
-          continue;
-        }
-        break;
-      case Order::Transform::Kind::fill:
-      case Order::Transform::Kind::compact:
-      case Order::Transform::Kind::squeeze: break;
+void evaluate_orders(Strategy& strategy) {
+  for (Directive& directive : strategy.directives) {
+    auto* order = std::get_if<Order>(&directive);
+    if (order == nullptr || order->trims.empty()) continue;
+    std::vector<Order::Trim> left;
+    for (const Order::Trim& each : std::vector<Order::Trim>(order->trims)) {
+      if (is_split_into(strategy, each.dim)) {
+        *order = trim(*order, each.dim, each.bound);
+      } else {
+        left.push_back(each);
+      }
     }
-    left.push_back(transform);
+    order->trims = std::move(left);
   }
-  order.transforms = std::move(left);
-  return order;
-}
-
-}  // namespace
-
-std::optional<Strategy> evaluate_orders(const Strategy& strategy) {
-  const auto is_transformed = [](const Directive& directive) {
-    const auto* order = std::get_if<Order>(&directive);
-    return order != nullptr && !order->transforms.empty();
-  };
-  if (std::none_of(strategy.directives.begin(), strategy.directives.end(), is_transformed)) return std::nullopt;
-  Strategy evaluated{strategy.mesh, strategy.device_sets, {}, strategy.settings, strategy.missing};
-  for (const Directive& directive : strategy.directives) {
-    evaluated.directives.push_back(is_transformed(directive) ? Directive(evaluate(strategy, std::get<Order>(directive))) : directive);
-  }
-  return evaluated;
 }
 
 }  // namespace piper::passes

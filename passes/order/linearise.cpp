@@ -63,7 +63,9 @@ void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32
   }
   for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
   dag.order.resize(next.back());
+  NodePolls polls(dag.context->cancellation);
   for (const std::uint32_t unit : topological) {
+    polls.visit();
     std::uint32_t& at = next[key[unit]];
     for (const NodeId member : graph.members(unit)) dag.order[at++] = member;
   }

@@ -226,7 +226,9 @@ class Offloading {
   /// Values of forwards that backwards read; each belongs to the first of its readers that a line names.
   void find_saved() {
     llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
+    NodePolls polls(dag_.context->cancellation);
     for (const NodeId id : dag_.order) {
+      polls.visit();
       const Node& node = dag_.node(id);
       if (!runs_body(node.kind) || node.pass == Pass::F) continue;
       for (const Input& input : dag_.inputs_of(node)) {

@@ -22,7 +22,7 @@ class Ordering {
   bool run() {
     if (!claim() || !order_messages()) return false;
     bool decided = false;
-    const auto decide = [&] { decided = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_.named); };
+    const auto decide = [&] { decided = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_->named); };
     run_both(dag_.nodes.size(), decide, [&] { note_streams(); });
     if (!decided) {
       sink_.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
@@ -37,18 +37,14 @@ class Ordering {
 
   /// What the orders claim, and the order of all chunks that agrees with it. False after a report.
   bool claim() {
-    const std::size_t errors = sink_.error_count();
     const auto apply = [&] {
       roles_.emplace(dag_, claimed_sets(strategy_));
       selection_.work();
       claimed_ = apply_orders(dag_, strategy_, pending_, *roles_, selection_, sink_);
     };
     run_both(dag_.nodes.size(), [&] { pending_.make(dag_); }, apply);
-    if (sink_.error_count() > errors) {
-      check_data_flow(dag_, claimed_, graph(), sink_);
-      return false;
-    }
-    const auto decide = [&] { compute_ = compute_order(dag_, claimed_, graph(), *roles_, sink_); };
+    if (!claimed_) return false;
+    const auto decide = [&] { compute_ = compute_order(dag_, *claimed_, graph(), *roles_, sink_); };
     const auto prepare = [&] { routes_.emplace(dag_); };
     run_both(dag_.nodes.size(), decide, prepare);
     return compute_.has_value();
@@ -71,7 +67,7 @@ class Ordering {
     }
     follow();
     std::vector<Adjacency::Pair> edges = after_;
-    edges.insert(edges.end(), claimed_.named.begin(), claimed_.named.end());
+    edges.insert(edges.end(), claimed_->named.begin(), claimed_->named.end());
     compute_->topological = topological_order(graph(), Adjacency(graph().units(), edges));
     number();
     return communicators_.has_value();
@@ -87,10 +83,10 @@ class Ordering {
   void note_edges() {
     const WorkGraph& graph = this->graph();
     dag_.temporal.clear();
-    dag_.temporal.reserve(after_.size() + claimed_.waits.size());
+    dag_.temporal.reserve(after_.size() + claimed_->waits.size());
     for (const auto& [before, next] : after_) dag_.temporal.emplace_back(graph.front(before), graph.front(next));
-    dag_.temporal.insert(dag_.temporal.end(), claimed_.waits.begin(), claimed_.waits.end());
-    dag_.placed_gathers = std::move(claimed_.gathers);
+    dag_.temporal.insert(dag_.temporal.end(), claimed_->waits.begin(), claimed_->waits.end());
+    dag_.placed_gathers = std::move(claimed_->gathers);
   }
 
   Dag& dag_;
@@ -99,7 +95,7 @@ class Ordering {
   PendingWorkGraph pending_;
   std::optional<RoleTable> roles_;
   Selection selection_;
-  ClaimedOrder claimed_;
+  std::optional<ClaimedOrder> claimed_;
   std::optional<ComputeOrder> compute_;
   std::vector<Adjacency::Pair> after_;  // consecutive chunks of a role
   std::optional<Routes> routes_;  // until there are communicators

@@ -78,12 +78,6 @@ std::string work_text(const Dag& dag, NodeId id) {
   return text.insert(std::min(text.find(' ', region), text.size()), is_send(node.kind) ? ".send" : ".recv");
 }
 
-void OrderReports::claimed_twice(const RankSteps& rank, const RankSteps& other) {
-  sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", dag_.text(rank.devices))
-      .related(other.loc, "`{}` has an order here", dag_.text(other.devices))
-      .hint("give each rank one order; an `order` replaces the order of a schedule only beside its call, and only for whole ranks");
-}
-
 void OrderReports::claims_too_much(const RankSteps& rank, NodeId node) {
   sink_.report(Code::order_claims_too_much, rank.loc, "the order of `{}` covers devices with different work: `{}` runs on `{}` alone",
                dag_.text(rank.devices), work_text(dag_, node), dag_.text(dag_.node(node).devices))
@@ -131,11 +125,6 @@ void OrderReports::members_dependent(const OrderStep& group, NamedNode x, NamedN
       .related(x.loc, "`{}` is here", x_text)
       .related(y.loc, "`{}` is here", y_text)
       .hint("put them one after the other");
-}
-
-void OrderReports::communication_unavailable(const OrderOp& op) {
-  sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
-      .hint("`.send`, `.recv`, `.gather` and `.reduce` can be named");
 }
 
 void OrderReports::gathered_late(const RankOp& at, NodeId node, LocId where) {

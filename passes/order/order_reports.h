@@ -33,7 +33,6 @@ class OrderReports {
   OrderReports(const dag::Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink)
       : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink) {}
 
-  void claimed_twice(const directive::RankSteps& rank, const directive::RankSteps& other);
   /// The rank covers devices with different work: `node` runs on some of them.
   void claims_too_much(const directive::RankSteps& rank, dag::NodeId node);
   void lacks_work(const directive::RankSteps& rank, const std::vector<dag::NodeId>& missing);
@@ -45,7 +44,6 @@ class OrderReports {
   /// Members of a group need each other: `y` needs `x`, or the other way round where not `forward`.
   void members_dependent(const directive::OrderStep& group, NamedNode x, NamedNode y, bool forward);
 
-  void communication_unavailable(const directive::OrderOp& op);
   /// `node`, of the operation, has no such communication.
   void no_communication(const RankOp& at, dag::NodeId node);
   void repeated_communication(const RankOp& at, LocId first);

@@ -105,7 +105,9 @@ class Rounds {
       }
     }
     at_.assign(dag_.nodes.size(), 0);
+    NodePolls polls(dag_.context->cancellation);
     for (const NodeId id : dag_.order) {
+      polls.visit();
       if (!runs_body(dag_.node(id).kind)) continue;
       for (const auto& [home, own] : homes_of[dag_.node(id).devices.index()]) {
         if (own) at_[id.index()] = static_cast<std::uint32_t>(home->work.size());
@@ -125,7 +127,9 @@ class Rounds {
         for (const Input& input : dag_.inputs_of(dag_.node(share.sum))) share.uses.push_back({at_[input.source.node.index()], input.source.node, false, true});
       }
     }
+    NodePolls polls(dag_.context->cancellation);
     for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+      polls.visit();
       if (!runs_body(dag_.nodes[n].kind)) continue;
       for (const Input& input : dag_.inputs_of(dag_.nodes[n])) {
         if (!input.source.node.valid()) continue;
@@ -245,6 +249,7 @@ class Rounds {
       Gathered all;
       for (const directive::Selector& target : replicate->targets) {
         const std::optional<Selection::Found> found = selection.find(target, sink);
+        if (!found) return false;
         for (const ChunkId chunk : found->chunks) {
           all.placed |= gathered_[chunk.index()].placed;
           all.otherwise |= gathered_[chunk.index()].otherwise;

@@ -132,9 +132,8 @@ class Assignment {
 
   /// Those of `chunks` that a target names.
   std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const directive::Selector& target) {
-    DiagnosticSink unread(sink_.locations());
     std::vector<ChunkId> named;
-    if (const auto found = selection_.find(target, unread)) std::ranges::set_intersection(chunks, found->chunks, std::back_inserter(named));
+    if (const auto found = selection_.find(target)) std::ranges::set_intersection(chunks, found->chunks, std::back_inserter(named));
     return named;
   }
 

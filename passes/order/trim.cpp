@@ -18,7 +18,6 @@ class Trim {
   Order run() {
     out_.coordinates = order_.coordinates;
     out_.origins = order_.origins;
-    out_.transforms = order_.transforms;
     out_.loc = order_.loc;
     out_.ops.reserve(order_.ops.size());
     out_.steps.reserve(order_.steps.size());

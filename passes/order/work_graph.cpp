@@ -102,7 +102,9 @@ void WorkGraph::number(const Dag& dag) {
   first_member_.reserve(dag.nodes.size() + 1);
   sort_.reserve(dag.nodes.size());
   devices_.reserve(dag.nodes.size());
+  NodePolls polls(dag.context->cancellation);
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    polls.visit();
     const Node& node = dag.nodes[i];
     if (adds_in_place(node.kind)) continue;
     const NodeId id = NodeId::at(i);
@@ -136,7 +138,9 @@ void WorkGraph::connect(const Dag& dag) {
   std::vector<Adjacency::Pair> pairs;
   pairs.reserve(dag.edges.size());
   indegree_.assign(count, 0);
+  NodePolls polls(dag.context->cancellation);
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    polls.visit();
     const std::uint32_t to = unit_of_[i];
     if (to == kNone) continue;
     for (const Input& input : dag.inputs_of(dag.nodes[i])) {

@@ -12,8 +12,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <latch>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -82,13 +82,14 @@ class WorkGraph {
 /// A graph that another thread may still be making. Its units are known early, its edges late.
 class PendingWorkGraph {
  public:
-  /// To be called once. Where memory does not suffice for it, who waits is told the same.
+  /// To be called once. Where it is not made, for lack of memory or Cancelled, who waits is told the same.
   void make(const dag::Dag& dag) {
     try {
       graph_.number(dag);
       numbered_.count_down();
       graph_.connect(dag);
     } catch (...) {
+      failure_ = std::current_exception();
       failed_ = true;
       if (!numbered_.try_wait()) numbered_.count_down();
       connected_.count_down();
@@ -98,21 +99,24 @@ class PendingWorkGraph {
   }
   /// Waits until units can be asked for: all but `successors` and `indegree`.
   const WorkGraph& numbered() const {
-    numbered_.wait();
-    if (failed_) throw std::bad_alloc();
-    return graph_;
+    return waited_for(numbered_);
   }
   /// Waits until all of it is there.
   const WorkGraph& connected() const {
-    connected_.wait();
-    if (failed_) throw std::bad_alloc();
-    return graph_;
+    return waited_for(connected_);
   }
 
  private:
+  const WorkGraph& waited_for(const std::latch& latch) const {
+    latch.wait();
+    if (failed_) std::rethrow_exception(failure_);
+    return graph_;
+  }
+
   WorkGraph graph_;
   std::latch numbered_{1}, connected_{1};
-  std::atomic<bool> failed_ = false;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_ = false;  // set behind it
 };
 
 /// Units in an order that respects the graph and `more`, first come first served; shorter than the graph when there is a cycle.

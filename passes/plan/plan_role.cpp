@@ -76,6 +76,7 @@ class RoleProjection {
       node_.push_back(dag_.node(nodes_[a]));
     }
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      polls_.visit();
       const Node& node = node_[a];
       for (const Input& input : dag_.inputs_of(node)) {
         const Port source = input.source.node.valid() ? last_term(dag_, input.source) : input.source;
@@ -140,6 +141,7 @@ class RoleProjection {
     lifetimes_.clear();
     accesses_.clear();
     for (std::uint32_t a = 0; a < count; ++a) {
+      polls_.visit();
       for (std::uint32_t i = 0; i < node(a).num_outputs; ++i) places_[first_place_[a] + i] = make_place(a, {nodes_[a], i});
       if (const std::int64_t scratch = facts_.workspaces[nodes_[a].index()]; scratch > 0) add_value({Port{}, BufferClass::workspace, {}}, scratch, a);
       for (const Source& input : inputs(a)) {
@@ -247,6 +249,7 @@ class RoleProjection {
     role_.operands.reserve(inputs_.size() + places_.size() + static_cast<std::size_t>(scratch));
     std::size_t workspace = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      polls_.visit();
       Action& action = role_.actions[a];
       action.first_operand = static_cast<std::uint32_t>(role_.operands.size());
       std::uint32_t port = 0;
@@ -419,6 +422,7 @@ class RoleProjection {
   const SharedFacts& facts_;
   const Dag& dag_;
   const Residences& residences_;
+  NodePolls polls_{dag_.context->cancellation};
   std::vector<std::uint32_t> action_of_;       // per node: its action; stays valid for a role's own nodes alone
 
   // Of the role at hand.

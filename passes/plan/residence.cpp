@@ -71,7 +71,9 @@ void Residences::measure() {
     bytes_.push_back(runs_body(maker.kind) ? body_bytes_[maker.body.index()][port.index] : dag_.output_type(port).bytes());
   };
   first_bytes_.reserve(dag_.nodes.size() + 1);
+  NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+    polls.visit();
     const Node& node = dag_.nodes[n];
     first_bytes_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     if (runs_body(node.kind) || makes_no_value(node)) continue;

@@ -69,7 +69,11 @@ std::vector<std::int64_t> measure_workspaces(const Dag& dag, const WorkspaceByte
   std::vector<std::int64_t> bytes(dag.nodes.size(), 0);
   if (!workspace) return bytes;
   Workspaces known(dag, workspace);
-  for (std::size_t i = 0; i < dag.nodes.size(); ++i) bytes[i] = known.of(dag.nodes[i]);
+  NodePolls polls(dag.context->cancellation);
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    polls.visit();
+    bytes[i] = known.of(dag.nodes[i]);
+  }
   return bytes;
 }
 

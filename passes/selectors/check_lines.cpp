@@ -5,6 +5,11 @@
 #include <variant>
 #include <vector>
 
+#include "ir/directive/numbers.h"
+#include "llvm/ADT/DenseMap.h"
+#include "passes/selectors/check_cuts.h"
+#include "passes/selectors/check_orders.h"
+#include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"
 
 namespace piper::passes {
@@ -13,13 +18,18 @@ using directive::Part;
 
 namespace {
 
-template <typename Line, typename Check>
-bool check_each(const directive::Strategy& strategy, DiagnosticSink& sink, Check check) {
-  const std::size_t errors = sink.error_count();
-  for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* line = std::get_if<Line>(&directive)) check(*line);
+void check_place(const directive::Place& place, const Context& context, DiagnosticSink& sink) {
+  for (const directive::Selector& target : place.targets) {
+    if (target.pass == Pass::R) {
+      sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "what is recomputed runs where its backward does; `{}` cannot be placed",
+                  print_selector(target, context.symbols))
+          .hint("place `B`");
+    }
+    if (target.part == Part::none) continue;
+    sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "communication stands where its data is made and used; `{}` cannot be placed",
+                print_selector(target, context.symbols))
+        .hint("place the region's work instead");
   }
-  return sink.error_count() == errors;
 }
 
 void check_replicate(const directive::Replicate& replicate, const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
@@ -32,9 +42,6 @@ void check_replicate(const directive::Replicate& replicate, const directive::Str
     sink.report(Code::reduction_refused, directive::narrowest(replicate.reduce_loc, replicate.loc), "`reduce: {}` does not go with `zero: {}`: {}", directive::reduce_name(*replicate.reduce), replicate.zero,
                 replicate.zero > 1 ? "whole gradients would be kept until the end of the step" : "gradients are kept whole, and are summed over the replicas once per step")
         .hint("{}", replicate.zero > 1 ? "write `reduce: each` or `reduce: run`, or `zero: 1`" : "leave `reduce` out, or write `zero: 2`");
-  }
-  if (replicate.bucket_bytes && *replicate.bucket_bytes <= 0) {
-    sink.report(Code::invalid_bucket, replicate.loc, "a bucket of {} bytes holds no parameter", *replicate.bucket_bytes).hint("write for example `bucket: 25MiB`");
   }
   const Mesh& mesh = strategy.mesh;
   for (const Symbol axis : replicate.axes) {
@@ -56,11 +63,6 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
   const std::string_view name = context.text(stream.name);
   if (name == kComputeStream) {
     sink.report(Code::stream_refused, stream.loc, "the stream `{}` is where chunks run, communication cannot be put on it", name).hint("choose another name");
-    return;
-  }
-  if (stream.window == 0u) {
-    sink.report(Code::window_below_least, stream.loc, "the stream `{}` has a window of 0 messages, so that nothing could be received", name)
-        .hint("write 1 or more, or leave `window` out: the least one that works is chosen");
     return;
   }
   const auto bounded = [](const directive::Selector& target) { return target.part == Part::send || target.part == Part::recv; };
@@ -93,7 +95,57 @@ void check_treated(const std::vector<directive::Selector>& targets, LocId line, 
   }
 }
 
+/// The lines of one name are one stream.
+bool check_settings(const directive::Stream& stream, const directive::Stream& first, const Context& context, DiagnosticSink& sink) {
+  if (first.window == stream.window && first.high_priority == stream.high_priority) return true;
+  sink.report(Code::stream_conflict, stream.loc, "the stream `{}` has other settings here", context.text(stream.name))
+      .related(first.loc, "it is set up here")
+      .hint("give all targets of `{}` in one line, or use two names", context.text(stream.name));
+  return false;
+}
+
+/// What is wrong with each line by its kind; lines that cut and orders are looked at together.
+class LineCheck {
+ public:
+  LineCheck(const directive::Strategy& strategy, const Context& context, const llvm::DenseSet<Symbol>& unknown, DiagnosticSink& sink)
+      : strategy_(strategy), context_(context), unknown_(unknown), sink_(sink) {}
+
+  void operator()(const directive::Partition&) {}
+  void operator()(const directive::Split&) {}
+  void operator()(const directive::Order&) {}
+  void operator()(const directive::Require&) {}
+  void operator()(const directive::Place& line) { check_place(line, context_, sink_); }
+  void operator()(const directive::Replicate& line) { check_replicate(line, strategy_, context_, sink_); }
+  void operator()(const directive::Stream& line) {
+    const directive::Stream& first = *streams_.try_emplace(line.name, &line).first->second;
+    if (check_settings(line, first, context_, sink_)) check_stream(line, context_, sink_, unknown_);
+  }
+  void operator()(const directive::Recompute& line) { check_treated(line.targets, line.loc, true, "the whole forward of a region runs again", strategy_, context_, sink_); }
+  void operator()(const directive::Offload& line) {
+    const bool state = line.what == directive::Offload::What::optimizer;
+    check_treated(line.targets, line.loc, !state, state ? "the optimizer state of all weights that a region uses is offloaded" : "what all backwards of a region read is offloaded", strategy_, context_,
+                  sink_);
+  }
+  void operator()(const directive::Freeze& line) { check_treated(line.targets, line.loc, false, "the weights of a region are frozen for all that reads them", strategy_, context_, sink_); }
+
+ private:
+  const directive::Strategy& strategy_;
+  const Context& context_;
+  const llvm::DenseSet<Symbol>& unknown_;  // names, which may mean parts
+  DiagnosticSink& sink_;
+  llvm::DenseMap<Symbol, const directive::Stream*> streams_;  // the first line of each name
+};
+
 }  // namespace
+
+std::vector<directive::NamedExtent> dimensions(const directive::Strategy& strategy) {
+  std::vector<directive::NamedExtent> dimensions;
+  for (const directive::Directive& directive : strategy.directives) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    if (split != nullptr) dimensions.insert(dimensions.end(), split->into.begin(), split->into.end());
+  }
+  return dimensions;
+}
 
 bool is_split_into(const directive::Strategy& strategy, Symbol name) {
   return std::any_of(strategy.directives.begin(), strategy.directives.end(), [&](const directive::Directive& directive) {
@@ -102,71 +154,19 @@ bool is_split_into(const directive::Strategy& strategy, Symbol name) {
   });
 }
 
-bool check_transforms(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
-  return check_each<directive::Order>(strategy, sink, [&](const directive::Order& order) {
-    if (order.transforms.empty()) return;
-    using Kind = directive::Order::Transform::Kind;
-    const directive::Order::Transform& first = order.transforms.front();
-    if (first.kind == Kind::trim) {
-      const std::vector<Symbol>& missing = strategy.missing.names;
-      if (strategy.missing.unknown || std::find(missing.begin(), missing.end(), first.dim) != missing.end()) return;
-      const std::string_view name = context.text(first.dim);
-      sink.report(Code::trim_unknown_dimension, first.loc, "`trim` names `{}`, but the batch is not split into `{}`", name, name).hint("name a dimension of a `split` line");
-      return;
-    }
-    sink.report(Code::transform_unavailable, first.loc, "the order transform `{}` is not available",
-                first.kind == Kind::fill ? "fill" : first.kind == Kind::compact ? "compact" : "squeeze")
-        .hint("write the order that it would give with explicit operations; `trim` is available");
-  });
-}
-
-bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
-  return check_each<directive::Place>(strategy, sink, [&](const directive::Place& place) {
-    for (const directive::Selector& target : place.targets) {
-      if (target.pass == Pass::R) {
-        sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "what is recomputed runs where its backward does; `{}` cannot be placed",
-                    print_selector(target, context.symbols))
-            .hint("place `B`");
-      }
-      if (target.part == Part::none) continue;
-      sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "communication stands where its data is made and used; `{}` cannot be placed",
-                  print_selector(target, context.symbols))
-          .hint("place the region's work instead");
-    }
-  });
-}
-
-bool check_replicates(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
-  return check_each<directive::Replicate>(strategy, sink, [&](const directive::Replicate& replicate) { check_replicate(replicate, strategy, context, sink); });
-}
-
-bool check_treatments(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
-  const bool recomputes = check_each<directive::Recompute>(strategy, sink, [&](const directive::Recompute& line) {
-    check_treated(line.targets, line.loc, true, "the whole forward of a region runs again", strategy, context, sink);
-  });
-  const bool offloads = check_each<directive::Offload>(strategy, sink, [&](const directive::Offload& line) {
-    const bool state = line.what == directive::Offload::What::optimizer;
-    check_treated(line.targets, line.loc, !state, state ? "the optimizer state of all weights that a region uses is offloaded" : "what all backwards of a region read is offloaded", strategy, context, sink);
-  });
-  const bool freezes = check_each<directive::Freeze>(strategy, sink, [&](const directive::Freeze& line) {
-    check_treated(line.targets, line.loc, false, "the weights of a region are frozen for all that reads them", strategy, context, sink);
-  });
-  return recomputes && offloads && freezes;
-}
-
-bool check_streams(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink, const llvm::DenseSet<Symbol>& unknown) {
-  std::vector<const directive::Stream*> first;  // of each name: lines of one name are one stream
-  return check_each<directive::Stream>(strategy, sink, [&](const directive::Stream& stream) {
-    const auto same = std::find_if(first.begin(), first.end(), [&](const directive::Stream* other) { return other->name == stream.name; });
-    if (same != first.end() && ((*same)->window != stream.window || (*same)->high_priority != stream.high_priority)) {
-      sink.report(Code::stream_conflict, stream.loc, "the stream `{}` has other settings here", context.text(stream.name))
-          .related((*same)->loc, "it is set up here")
-          .hint("give all targets of `{}` in one line, or use two names", context.text(stream.name));
-      return;
-    }
-    if (same == first.end()) first.push_back(&stream);
-    check_stream(stream, context, sink, unknown);
-  });
+bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  const std::size_t errors = sink.error_count();
+  for (const directive::Directive& directive : strategy.directives) directive::check_numbers(directive, sink);
+  // Parts are counted by these numbers, and indices of orders that are not trimmed are none of the program's.
+  if (sink.error_count() > errors || !check_trims(strategy, nameable.context, sink)) return false;
+  llvm::DenseSet<Symbol> uncertain;
+  check_partitions(nameable, strategy, uncertain, sink);
+  check_splits(nameable, strategy, uncertain, sink);
+  check_orders(strategy, nameable.context, sink.error_count() == errors, sink);
+  const llvm::DenseSet<Symbol> unknown = check_names(nameable, strategy, uncertain, sink);
+  LineCheck check(strategy, nameable.context, unknown, sink);
+  for (const directive::Directive& directive : strategy.directives) std::visit(check, directive);
+  return sink.error_count() == errors;
 }
 
 }  // namespace piper::passes

@@ -3,30 +3,26 @@
 //
 //   stream p2p: stage[0]; replicate model over tp   ->   P4303 (`stage[0]` is work), P3040 (the mesh has no axis `tp`)
 //
-// Checked once, when the model is known and before any pass makes something of the lines.
+// Checked once, before any pass makes something of the lines; what passes refuse follows from the model and the DAG.
 
 #include <string_view>
+#include <vector>
 
-#include "ir/context.h"
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/directive/directive.h"
-#include "llvm/ADT/DenseSet.h"
+#include "passes/selectors/nameable.h"
 
 namespace piper::passes {
 
 /// The stream on which chunks run.
 inline constexpr std::string_view kComputeStream = "compute";
 
+/// What `split` lines cut the batch into.
+std::vector<directive::NamedExtent> dimensions(const directive::Strategy& strategy);
 /// Whether a `split` of the strategy makes that dimension.
 bool is_split_into(const directive::Strategy& strategy, Symbol name);
 
-/// Transforms that `evaluate_orders` could not apply.
-bool check_transforms(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
-bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
-bool check_replicates(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
-/// `recompute`, `offload` and `freeze`.
-bool check_treatments(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
-/// A line with a name that is `unknown` to model and strategy, which is told elsewhere, may mean a part by it.
-bool check_streams(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink, const llvm::DenseSet<Symbol>& unknown = {});
+/// Reports what is wrong with the lines of a strategy whose orders are evaluated; false where anything is.
+bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

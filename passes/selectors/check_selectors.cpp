@@ -4,53 +4,14 @@
 #include <variant>
 
 #include "llvm/ADT/DenseMap.h"
+#include "passes/selectors/check_lines.h"
 #include "passes/selectors/select.h"
-#include "passes/transform/split.h"
 
 namespace piper::passes {
 
 namespace {
 
-/// Reports selectors of which each part exists, but no work has all parts. Those that name something else than regions and dimensions, or an index
-/// that does not exist, are told elsewhere.
-bool report_apart(const tensor::Graph& model, const directive::Strategy& strategy, const llvm::DenseMap<Symbol, std::vector<bool>>& indices, DiagnosticSink& sink) {
-  llvm::DenseSet<RegionId> regions;
-  for (const tensor::Node& node : model.nodes()) regions.insert(node.region);
-  llvm::DenseSet<Symbol> dims;
-  for (const directive::Directive& directive : strategy.directives) {
-    const auto* split = std::get_if<directive::Split>(&directive);
-    for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i) dims.insert(split->into[i].name);
-  }
-  bool good = true;
-  const auto check = [&](const directive::Selector& selector) {
-    std::vector<const directive::Coordinate*> wanted;
-    for (const directive::Coordinate& c : selector.coordinates) {
-      if (c.rest || dims.contains(c.name) || (c.all && model.context().text(c.name) == "model")) continue;
-      const auto known = indices.find(c.name);
-      const bool exists = known != indices.end() && !known->second.empty() && (c.all || !c.indices.empty()) &&
-                          std::all_of(c.indices.begin(), c.indices.end(), [&](std::uint32_t i) { return i < known->second.size() && known->second[i]; });
-      if (!exists) return;
-      wanted.push_back(&c);
-    }
-    if (wanted.size() < 2) return;
-    const bool meets = std::any_of(regions.begin(), regions.end(), [&](RegionId region) {
-      return std::all_of(wanted.begin(), wanted.end(), [&](const directive::Coordinate* c) { return has_coordinate(model, region, *c); });
-    });
-    if (meets) return;
-    directive::Selector coordinates = selector;
-    coordinates.pass.reset();
-    coordinates.part = directive::Part::none;
-    report_parts_apart(sink, selector.loc, print_selector(coordinates, model.context().symbols));
-    good = false;
-  };
-  const auto check_all = [&](std::span<const directive::Selector> targets) {
-    for (const directive::Selector& target : targets) check(target);
-  };
-  for (const directive::Directive& directive : strategy.directives) {
-    if (!std::holds_alternative<directive::Split>(directive)) check_all(selectors_of(directive));
-  }
-  return good;
-}
+bool is_the_model(const Nameable& nameable, Symbol name, bool all) { return all && nameable.context.text(name) == "model"; }
 
 struct SelectorsOf {
   using List = std::span<const directive::Selector>;
@@ -107,76 +68,128 @@ llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strate
   return regions;
 }
 
-bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::DenseSet<Symbol>* unknown_names) {
-  const Context& context = model.context();
-  const Batch batch = batch_of(model, strategy);
-  llvm::DenseMap<Symbol, std::vector<bool>> indices;  // per name: which exist; none for a part of a partition that failed
-  llvm::DenseSet<Symbol> indices_unknown;             // dimensions whose extents differ between splits, or that the batch does not divide by
-  llvm::DenseSet<RegionId> seen;
-  for (const tensor::Node& node : model.nodes()) {
-    for (RegionId r = node.region; r.valid() && seen.insert(r).second; r = model.regions.parent(r)) {
-      std::vector<bool>& exist = indices[model.regions.name(r)];
-      const std::uint32_t index = model.regions.index(r);
-      if (exist.size() <= index) exist.resize(index + 1);
-      exist[index] = true;
-    }
-  }
-  for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) {
-      std::vector<bool>& exist = indices[partition->into.name];
-      if (strategy.missing.model && exist.size() < partition->into.extent) exist.assign(partition->into.extent, true);
-    }
-    const auto* split = std::get_if<directive::Split>(&directive);
-    if (split == nullptr) continue;
-    const bool refused = !divides(*split, batch);
-    for (const directive::NamedExtent& dim : split->into) {
-      if (refused) indices_unknown.insert(dim.name);
-      const auto [known, fresh] = indices.try_emplace(dim.name);
-      if (!fresh && known->second.size() != dim.extent) indices_unknown.insert(dim.name);
-      known->second.assign(dim.extent, true);
-    }
-  }
-  for (const Symbol name : strategy.missing.names) indices[name].clear();
-  std::vector<std::string_view> names;
-  for (const auto& [name, exist] : indices) names.push_back(context.text(name));
-  std::sort(names.begin(), names.end());
+namespace {
 
-  // Loose work is meant by a word that nothing else has.
-  bool rest_told = false;
-  const auto report_if_region = [&](const UsedCoordinate& used) {
-    const auto named = std::find_if(indices.begin(), indices.end(), [&](const auto& each) { return context.text(each.first) == "rest"; });
-    if (named == indices.end()) return false;
-    sink.report(Code::rest_is_a_region, used.place(), "`rest` names the loose work of a region here, but the program has regions or a dimension of that name")
+/// Which indices each name has.
+class Names {
+ public:
+  Names(const Nameable& nameable, const directive::Strategy& strategy) {
+    for (const auto& [name, region] : nameable.regions) exists_[name] = region.exists;
+    for (const directive::Directive& directive : strategy.directives) {
+      const auto* partition = std::get_if<directive::Partition>(&directive);
+      if (partition != nullptr && nameable.of_model) exists_.try_emplace(partition->into.name, partition->into.extent, true);
+    }
+    regions_ = texts(nameable.context);
+    for (const directive::NamedExtent& dim : dimensions(strategy)) exists_[dim.name].assign(dim.extent, true);
+    all_ = texts(nameable.context);
+  }
+
+  /// Null where nothing is called so.
+  const std::vector<bool>* find(Symbol name) const {
+    const auto found = exists_.find(name);
+    return found == exists_.end() ? nullptr : &found->second;
+  }
+  std::span<const std::string_view> regions() const { return regions_; }
+  std::span<const std::string_view> all() const { return all_; }
+
+ private:
+  std::vector<std::string_view> texts(const Context& context) const {
+    std::vector<std::string_view> texts;
+    for (const auto& [name, exists] : exists_) texts.push_back(context.text(name));
+    std::sort(texts.begin(), texts.end());
+    return texts;
+  }
+
+  llvm::DenseMap<Symbol, std::vector<bool>> exists_;
+  std::vector<std::string_view> regions_, all_;  // sorted
+};
+
+class NameCheck {
+ public:
+  NameCheck(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink)
+      : nameable_(nameable), names_(nameable, strategy), uncertain_(uncertain), sink_(sink), errors_(sink.error_count()) {}
+
+  void region(const directive::Partition& partition) {
+    if (!nameable_.of_model) return;
+    for (const directive::Coordinate& c : partition.region.coordinates) {
+      check(UsedCoordinate{c.name, c.all, c.indices, directive::narrowest(c.loc, partition.loc)}, names_.regions());
+    }
+  }
+  void operator()(const UsedCoordinate& used) {
+    if (used.rest) return rest(used);
+    if (used.cuts || nameable_.of_model) check(used, names_.all());
+  }
+  llvm::DenseSet<Symbol> take_unknown() { return std::move(unknown_); }
+
+ private:
+  static constexpr std::size_t kEnough = 1000;  // errors, of which the user sees a page
+
+  void check(const UsedCoordinate& used, std::span<const std::string_view> known) {
+    if (sink_.error_count() > errors_ + kEnough || is_the_model(nameable_, used.name, used.all)) return;
+    const std::string_view name = nameable_.context.text(used.name);
+    const std::vector<bool>* const exists = names_.find(used.name);
+    if (exists == nullptr) {
+      if (unknown_.insert(used.name).second) report_unknown_name(sink_, used.place(), name, known, nameable_.model);
+      return;
+    }
+    if (used.all || uncertain_.contains(used.name)) return;
+    if (used.indices.empty()) {
+      sink_.report(Code::selector_matches_nothing, used.place(), "`{}[]` matches nothing: the list of indices is empty", name);
+      return;
+    }
+    const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exists->size() || !(*exists)[i]; });
+    if (wrong != used.indices.end()) report_missing_index(sink_, used.place(), name, *wrong, exists->size());
+  }
+
+  /// Loose work is meant by a word that nothing else has.
+  void rest(const UsedCoordinate& used) {
+    if (rest_told_ || !std::binary_search(names_.all().begin(), names_.all().end(), "rest")) return;
+    rest_told_ = true;
+    sink_.report(Code::rest_is_a_region, used.place(), "`rest` names the loose work of a region here, but the program has regions or a dimension of that name")
         .hint("give these another name");
-    return true;
-  };
-  constexpr std::size_t kEnough = 1000;  // errors, of which the user sees a page
+  }
+
+  const Nameable& nameable_;
+  const Names names_;
+  const llvm::DenseSet<Symbol>& uncertain_;
+  DiagnosticSink& sink_;
+  const std::size_t errors_;
+  llvm::DenseSet<Symbol> unknown_;
+  bool rest_told_ = false;
+};
+
+}  // namespace
+
+llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink) {
+  NameCheck check(nameable, strategy, uncertain, sink);
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* partition = std::get_if<directive::Partition>(&directive)) check.region(*partition);
+  }
+  for_each_coordinate(strategy, [&](const UsedCoordinate& used) { check(used); });
+  return check.take_unknown();
+}
+
+bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const std::size_t errors = sink.error_count();
-  bool good = true;
-  llvm::DenseSet<Symbol> unknown;
-  for_each_coordinate(strategy, [&](const UsedCoordinate& used) {
-    if (sink.error_count() > errors + kEnough) return;
-    if (used.rest) {
-      good = (rest_told || !(rest_told = report_if_region(used))) && good;
-      return;
+  llvm::DenseSet<Symbol> dims;
+  for (const directive::NamedExtent& dim : dimensions(strategy)) dims.insert(dim.name);
+  std::vector<const directive::Coordinate*> regions;
+  for (const directive::Directive& directive : strategy.directives) {
+    if (std::holds_alternative<directive::Freeze>(directive) && !nameable.of_model) continue;
+    for (const directive::Selector& selector : selectors_of(directive)) {
+      regions.clear();
+      for (const directive::Coordinate& c : selector.coordinates) {
+        if (!c.rest && !dims.contains(c.name) && !is_the_model(nameable, c.name, c.all)) regions.push_back(&c);
+      }
+      const auto meets = [&](RegionId region) { return std::all_of(regions.begin(), regions.end(), [&](const directive::Coordinate* c) { return nameable.has(region, *c); }); };
+      if (regions.size() < 2 || std::any_of(nameable.innermost.begin(), nameable.innermost.end(), meets)) continue;
+      directive::Selector coordinates = selector;
+      coordinates.pass.reset();
+      coordinates.part = directive::Part::none;
+      report_parts_apart(sink, selector.loc, print_selector(coordinates, nameable.context.symbols));
     }
-    const auto known = indices.find(used.name);
-    const std::string_view name = context.text(used.name);
-    if (known == indices.end()) {
-      if (strategy.missing.model || (name == "model" && used.indices.empty()) || !unknown.insert(used.name).second) return;
-      report_unknown_name(sink, used.place(), name, names, model.name);
-      good = false;
-      return;
-    }
-    const std::vector<bool>& exist = known->second;
-    if (exist.empty() || indices_unknown.contains(used.name)) return;
-    const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exist.size() || !exist[i]; });
-    if (wrong == used.indices.end()) return;
-    report_missing_index(sink, used.place(), name, *wrong, exist.size());
-    good = false;
-  });
-  if (unknown_names != nullptr) *unknown_names = std::move(unknown);
-  return (strategy.missing.model || report_apart(model, strategy, indices, sink)) && good;
+  }
+  return sink.error_count() == errors;
 }
 
 }  // namespace piper::passes

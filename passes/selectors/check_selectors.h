@@ -1,22 +1,23 @@
 #pragma once
-// Selectors of a strategy: every coordinate of every one, and what is wrong with them whatever pass stopped.
+// Selectors of a strategy: every coordinate of every one, and what is wrong with them.
 //
-//   place layr[0] on p[0]; place stage[7] on p[1]   ->   P3000 for `layr`, P3001 for `stage[7]`, though the build stops at the first
+//   place layr[0] on p[0]; place stage[7] on p[1]   ->   P3000 for `layr`, P3001 for `stage[7]`
 
 #include <span>
 #include <vector>
 
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/directive/directive.h"
-#include "ir/tensor/graph.h"
 #include "llvm/ADT/DenseSet.h"
+#include "passes/selectors/nameable.h"
 
 namespace piper::passes {
 
 /// One coordinate of a selector, or of an operation of an order.
 struct UsedCoordinate {
   Symbol name;
-  std::span<const std::uint32_t> indices;  // empty: all
+  bool all = true;
+  std::span<const std::uint32_t> indices;  // where they are not all
   LocId loc;
   bool rest = false;  // the loose work of that region
   bool cuts = true;   // a region that it names is a piece of its own; `freeze` speaks of weights, wherever they are used
@@ -34,7 +35,7 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
   const auto selectors = [&](std::span<const directive::Selector> targets, LocId loc, bool cuts) {
     for (const directive::Selector& target : targets) {
       for (const directive::Coordinate& c : target.coordinates) {
-        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : c.indices, c.loc.valid() ? c.loc : target.loc.valid() ? target.loc : loc, c.rest, cuts});
+        each(UsedCoordinate{c.name, c.all, c.indices, directive::narrowest(c.loc, directive::narrowest(target.loc, loc)), c.rest, cuts});
       }
     }
   };
@@ -52,7 +53,7 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
     for (const directive::OrderOp& op : order.ops) {
       for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
         const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i];
-        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, c.rest, true, &order, &op});
+        each(UsedCoordinate{c.name, c.all, std::span(&c.index, 1), c.loc, c.rest, true, &order, &op});
       }
     }
   });
@@ -64,10 +65,10 @@ std::vector<Symbol> names_used(const directive::Strategy& strategy);
 /// The names of regions whose loose work a selector means, `model` where it is that of the model.
 llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strategy);
 
-/// Reports names that are neither regions nor dimensions, once each, and indices that no region or dimension has. False when there are any.
-/// For a program that a pass refused: what passes told before has the same words, so that it is told once. What a failed partition makes is not known,
-/// nor what the names mean that are missing from the strategy; without a model only names that the strategy makes are. `unknown` gets the names that were
-/// reported.
-bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::DenseSet<Symbol>* unknown = nullptr);
+/// Reports names that are neither regions nor dimensions, once each, and indices that none of that name has; the parts of partitions are those that their lines make. `uncertain`: names whose
+/// lines are refused, so that nobody knows the indices. Gives the names that are none.
+llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
+/// Reports selectors of which each part exists, but no work has all parts: known when the model is cut. False where there are any.
+bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

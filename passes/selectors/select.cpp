@@ -198,42 +198,10 @@ bool Selection::report_rest(std::span<const Term> terms, LocId loc, DiagnosticSi
   return false;
 }
 
-/// Names the narrowest part of a selector that matches nothing.
 void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const {
-  const auto at = [&](const Term& term) { return term.loc.valid() ? term.loc : loc; };
-  std::vector<ChunkId> scratch;
   for (const Term& term : terms) {
-    const std::string_view name = dag_.context->text(term.name);
-    if (term.rest) {
-      if (report_rest(terms.first(static_cast<std::size_t>(&term - terms.data()) + 1), at(term), sink)) return;
-      continue;
-    }
-    const auto [d, region] = meaning(term.name);
-    std::size_t size = 0;
-    if (d != kNone) {
-      size = dag_.dims[d].extent;
-    } else if (region != kNone) {
-      size = regions_[region].by_index.size();
-    } else if (!(name == "model" && term.all)) {
-      std::vector<std::string_view> known;
-      for (const SplitDim& dim : dag_.dims) known.push_back(dag_.context->text(dim.name));
-      for (const Region& each : regions_) known.push_back(dag_.context->text(each.name));
-      std::sort(known.begin(), known.end());
-      report_unknown_name(sink, at(term), name, known);
-      return;
-    }
-    if (term.all) continue;
-    if (term.indices.empty()) {
-      sink.report(Code::selector_matches_nothing, at(term), "`{}[]` matches nothing: the list of indices is empty", name);
-      return;
-    }
-    for (const std::uint32_t index : term.indices) {
-      const std::uint32_t one[] = {index};
-      const bool exists = d != kNone ? index < size : !chunks_of({term.name, false, one, term.loc, false}, scratch).empty();
-      if (exists) continue;
-      report_missing_index(sink, at(term), name, index, size);
-      return;
-    }
+    const std::span<const Term> outer = terms.first(static_cast<std::size_t>(&term - terms.data()) + 1);
+    if (term.rest && report_rest(outer, directive::narrowest(term.loc, loc), sink)) return;
   }
   report_parts_apart(sink, loc, text(terms));
 }
@@ -259,6 +227,10 @@ std::span<const Selection::Term> Selection::terms_of(const directive::Selector& 
   }
   return terms_;
 }
+
+std::optional<Selection::Found> Selection::find(const directive::Selector& selector) { return find(terms_of(selector)); }
+
+std::optional<Selection::Found> Selection::find(const directive::Order& order, const directive::OrderOp& op) { return find(terms_of(order, op)); }
 
 std::optional<Selection::Found> Selection::find(const directive::Selector& selector, DiagnosticSink& sink) {
   std::optional<Found> found = find(terms_of(selector));
@@ -417,9 +389,9 @@ void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work,
   if (!hint.empty()) builder.hint("{}", hint);
 }
 
-bool has_coordinate(const tensor::Graph& model, RegionId region, const directive::Coordinate& coordinate) {
-  if (coordinate.all && model.context().text(coordinate.name) == "model") return true;
-  const std::optional<std::uint32_t> index = model.regions.coordinate(region, coordinate.name);
+bool has_coordinate(const RegionTable& regions, const Context& context, RegionId region, const directive::Coordinate& coordinate) {
+  if (coordinate.all && context.text(coordinate.name) == "model") return true;
+  const std::optional<std::uint32_t> index = regions.coordinate(region, coordinate.name);
   return index && (coordinate.all || std::find(coordinate.indices.begin(), coordinate.indices.end(), *index) != coordinate.indices.end());
 }
 

@@ -79,7 +79,10 @@ class Selection {
     std::span<const dag::ChunkId> chunks;
     std::span<const std::uint32_t> instances;
   };
-  /// Nothing after reporting which part matches nothing.
+  /// Nothing where no work has all coordinates.
+  std::optional<Found> find(const directive::Selector& selector);
+  std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op);
+  /// Nothing after reporting loose work that a region has none of, or parts that do not meet: names and indices exist.
   std::optional<Found> find(const directive::Selector& selector, DiagnosticSink& sink);
   std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink);
 
@@ -138,6 +141,7 @@ class Selection {
   std::optional<Found> find(std::span<const Term> terms);
   /// The chunks of one region term, in `scratch` where it names indices.
   std::span<const dag::ChunkId> chunks_of(const Term& term, std::vector<dag::ChunkId>& scratch) const;
+  /// Says why nothing has all terms.
   void report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
   /// Reports the loose work of `terms`, the last, where there is none or it has no such piece; false where there is.
   bool report_rest(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
@@ -172,8 +176,8 @@ void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts)
 /// Reports work that exists, but without the pass that is named.
 void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work, Pass pass, std::string_view hint);
 
-/// Whether an operation of the model in `region` has a coordinate; all have `model`.
-bool has_coordinate(const tensor::Graph& model, RegionId region, const directive::Coordinate& coordinate);
+/// Whether work in `region` has a coordinate; all has `model`.
+bool has_coordinate(const RegionTable& regions, const Context& context, RegionId region, const directive::Coordinate& coordinate);
 
 /// `stage[1] mb[0]`, with the pass in front and the part behind where they are named; `model` when it has no coordinate.
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols);

@@ -47,7 +47,7 @@ class Placer {
   DiagnosticSink& sink_;
   Selection selection_;
   std::vector<Rule> rules_;
-  bool unmatched_ = false;                 // a selector matched nothing
+  NodePolls polls_{dag_.context->cancellation};
   std::vector<std::uint32_t> by_pass_[kPasses];  // rule per (chunk, instance); empty where no rule names the pass
 };
 
@@ -74,10 +74,8 @@ void Placer::collect() {
 bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& table) {
   const Rule& rule = rules_[number];
   const std::optional<Selection::Found> found = selection_.find(*rule.selector, sink_);
-  if (!found) {
-    unmatched_ = true;
-    return false;
-  }
+  if (!found) return false;
+  polls_.visit(found->chunks.size() * found->instances.size());
   bool good = true;
   if (table.empty()) table.assign(dag_.chunks.size() * selection_.instances().size(), kNoRule);
   for (const ChunkId chunk : found->chunks) {
@@ -101,13 +99,11 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
 
 /// A place of `BI` or `BW` has an effect only where an order splits the backward. One whose work is partly split, or that a narrower one overrides, stays.
 bool Placer::check_halves() {
-  DiagnosticSink unread(sink_.locations());  // what selects no work is told where rules are applied
-  llvm::DenseSet<LocId> reported;            // a loop comes by the same place again
+  llvm::DenseSet<LocId> reported;  // a loop comes by the same place again
   for (const Rule& rule : rules_) {
     const std::optional<Pass> pass = rule.selector->pass;
     if (pass != Pass::BI && pass != Pass::BW) continue;
-    const std::optional<Selection::Found> found = selection_.find(*rule.selector, unread);
-    if (!found) continue;
+    const std::optional<Selection::Found> found = selection_.find(*rule.selector);
     const bool any = std::any_of(found->chunks.begin(), found->chunks.end(), [&](ChunkId chunk) {
       return std::any_of(found->instances.begin(), found->instances.end(), [&](std::uint32_t instance) { return selection_.work().at(chunk, *pass, instance).valid(); });
     });
@@ -176,7 +172,7 @@ void Placer::report_without_effect() {
   }
   for (const Rule& rule : rules_) {
     if (effective.contains(rule.loc())) continue;
-    const std::optional<Selection::Found> found = selection_.find(*rule.selector, sink_);
+    const std::optional<Selection::Found> found = selection_.find(*rule.selector);
     const Pass pass = rule.selector->pass.value_or(Pass::F);
     const std::vector<std::uint32_t>& table = by_pass_[static_cast<std::size_t>(pass)];
     const Rule* other = nullptr;
@@ -200,13 +196,11 @@ bool Placer::run() {
     for (Node& node : dag_.nodes) node.devices = everything;
     return finish();
   }
-  bool good = decide();
-  good = check_halves() && good;
-  // What a selector that matches nothing was to place is not placed nowhere by another mistake.
-  if (!unmatched_ && !check_complete()) return false;
-  if (!good) return false;
+  if (!decide() || !check_halves() || !check_complete()) return false;
   report_without_effect();
+  NodePolls polls(dag_.context->cancellation);
   for (Node& node : dag_.nodes) {
+    polls.visit();
     if (runs_body(node.kind)) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), placed_as(node));
   }
   return finish();

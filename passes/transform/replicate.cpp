@@ -35,8 +35,8 @@ class Replicator {
 
  private:
   bool apply(const Replicate& replicate);
-  bool check_layouts(AxisMask single) const;
-  bool check_layouts(const Chunk& chunk, const Body& body, AxisMask asked) const;
+  bool check_layouts() const;
+  bool check_layouts(const Node& node, AxisMask wanted) const;
   AxisMask asked_of(ChunkId chunk) const;
   bool set_cuts();
   bool check_cut(const Chunk& chunk, AxisMask cut);
@@ -151,24 +151,26 @@ AxisMask Replicator::asked_of(ChunkId chunk) const {
   return asked;
 }
 
-/// A text that is taken further says layouts; they are those of its lines, in the bodies of all passes. `single`: axes of one device.
-bool Replicator::check_layouts(AxisMask single) const {
-  llvm::DenseSet<std::uint64_t> checked;
-  for (const Node& node : dag_.nodes) {
-    if (!runs_body(node.kind) || !checked.insert(std::uint64_t{node.chunk.value()} << 32 | node.body.value()).second) continue;
-    if (!check_layouts(dag_.chunks[node.chunk.index()], dag_.bodies[node.body.index()], asked_of(node.chunk) & ~single)) return false;
+/// A text that is taken further says layouts; on the axes that devices have they are those of its lines, in the bodies of all passes.
+bool Replicator::check_layouts() const {
+  llvm::DenseSet<std::pair<std::uint64_t, std::uint32_t>> checked;
+  for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    const Node& node = dag_.nodes[n];
+    if (!runs_body(node.kind) || !checked.insert({std::uint64_t{node.chunk.value()} << 32 | node.body.value(), node.devices.value()}).second) continue;
+    if (!check_layouts(node, cuts_[n])) return false;
   }
   return true;
 }
 
-bool Replicator::check_layouts(const Chunk& chunk, const Body& body, AxisMask asked) const {
-  for (const tensor::Value& value : body.graph.values()) {
+bool Replicator::check_layouts(const Node& node, AxisMask wanted) const {
+  const Chunk& chunk = dag_.chunks[node.chunk.index()];
+  for (const tensor::Value& value : dag_.bodies[node.body.index()].graph.values()) {
     const tensor::Dim* const samples = value.type.samples();
     if (samples == nullptr) continue;
-    const Layout& layout = dag_.context->layouts[value.layout];
+    const Layout& layout = dag_.context->layouts[on(value.layout, whole_[node.devices.index()])];
     const AxisMask cut = mask_of(layout, AxisShare::cut(samples->name), dag_.mesh);
-    if (cut == asked && layout.axes.size() == static_cast<std::size_t>(std::popcount(cut))) continue;
-    sink_.report(Code::layouts_differ, chunk.loc, "the layouts of `{}` divide its samples over {}, and its lines over {}", region_text(dag_, chunk), axes_text(cut), axes_text(asked))
+    if (cut == wanted && layout.axes.size() == static_cast<std::size_t>(std::popcount(cut))) continue;
+    sink_.report(Code::layouts_differ, chunk.loc, "the layouts of `{}` divide its samples over {}, and its lines over {}", region_text(dag_, chunk), axes_text(cut), axes_text(wanted))
         .hint("replicate what was replicated when its layouts were derived");
     return false;
   }
@@ -186,7 +188,9 @@ bool Replicator::set_cuts() {
   llvm::DenseSet<std::uint64_t> checked;
   bool good = true;
   std::uint64_t last = ~0ull;
+  NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    polls.visit();
     if (!runs_body(dag_.nodes[n].kind)) continue;
     const Node& node = dag_.nodes[n];
     const AxisMask fits = asked[node.chunk.index()] & whole_[node.devices.index()];
@@ -199,7 +203,7 @@ bool Replicator::set_cuts() {
     }
     if (cuts_[n] != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], cuts_[n]);
   }
-  good = good && check_layouts(single);  // samples that depend on each other are divided by no layout, and that is the reason to tell
+  good = good && check_layouts();  // samples that depend on each other are divided by no layout, and that is the reason to tell
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* replicate = std::get_if<Replicate>(&directive);
     if (replicate == nullptr || effective_.contains(replicate) || !good) continue;
@@ -226,7 +230,9 @@ bool Replicator::check_edges() const {
     NodeId maker, reader;
   };
   std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // of each pair of chunks one; that of the forward, which is the direction that programs speak of
+  NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    polls.visit();
     if (!runs_body(dag_.nodes[n].kind)) continue;
     const Node& reader = dag_.nodes[n];
     for (const Input& input : dag_.inputs_of(reader)) {
@@ -337,7 +343,9 @@ void Replicator::divide_bodies() {
   };
   std::vector<Last> last(bodies);  // the passes of a chunk take turns, but their cuts rarely change
   llvm::DenseSet<Symbol> names;
+  NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    polls.visit();
     if (!runs_body(dag_.nodes[n].kind)) continue;
     Node& node = dag_.nodes[n];
     Last& known = last[node.body.index()];

@@ -1,7 +1,6 @@
 #include "passes/transform/split.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,213 +17,102 @@ namespace piper::passes {
 
 using namespace dag;
 using directive::Directive;
+using directive::Order;
+using directive::RankSteps;
 
 namespace {
 
-bool same_extents(const directive::Split& a, const directive::Split& b) {
-  return a.dim == b.dim && std::equal(a.into.begin(), a.into.end(), b.into.begin(), b.into.end(), [](const auto& x, const auto& y) {
-           return x.name == y.name && x.extent == y.extent;
-         });
-}
-
-bool is_everything(const directive::Selector& selector, const Context& context) {
-  return !selector.pass && std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) {
-           return c.all && !c.rest && context.text(c.name) == "model";
-         });
-}
-
-// ---- argument rules
-
-/// The one split of the batch; null where there is none. False where it is not known which holds; other mistakes are told, and the line is taken for what it
-/// would be without them.
-bool find_split(const directive::Strategy& strategy, const Batch& batch, const Context& context, DiagnosticSink& sink, const directive::Split*& found) {
-  found = nullptr;
+/// The split of the batch; null where there is none.
+const directive::Split* split_of(const directive::Strategy& strategy) {
   for (const Directive& directive : strategy.directives) {
-    const auto* split = std::get_if<directive::Split>(&directive);
-    if (split == nullptr) continue;
-    if (split->dim != batch.name && context.text(split->dim) != "batch") {
-      sink.report(Code::unknown_split_dimension, directive::narrowest(split->dim_loc, split->loc), "`{}` is not the dimension that counts samples", context.text(split->dim))
-          .hint("write `split {} into ...`", batch.name.valid() ? context.text(batch.name) : "batch");
-    }
-    for (const directive::Selector& target : split->targets) {
-      if (is_everything(target, context)) continue;
-      sink.report(Code::split_of_a_part, target.loc.valid() ? target.loc : split->loc, "only the whole model can be split; `{}` is a part of it",
-                  print_selector(target, context.symbols))
-          .hint("leave `in ...` out, so that every region is split alike");
-    }
-    if (found != nullptr && !same_extents(*found, *split)) {
-      sink.report(Code::split_conflict, split->loc, "the batch is split twice, and differently").related(found->loc, "the other `split` stands here").hint("keep one of them, or make their extents equal");
-      return false;
-    }
-    if (found != nullptr) continue;
-    found = split;
-    if (split->into.size() > kMaxSplitDims) {
-      sink.report(Code::split_conflict, split->loc, "the batch is split along {} dimensions; {} are possible", split->into.size(), kMaxSplitDims).hint("multiply some of them together");
-      return false;
-    }
-    for (std::size_t i = 0; i < split->into.size(); ++i) {
-      const directive::NamedExtent& dim = split->into[i];
-      const bool repeated = std::any_of(split->into.begin(), split->into.begin() + static_cast<std::ptrdiff_t>(i), [&](const auto& other) { return other.name == dim.name; });
-      if (repeated) {
-        sink.report(Code::split_conflict, split->loc, "`{}` is named twice in one `split`", context.text(dim.name)).hint("give each dimension its own name");
-        return false;
-      }
-      if (dim.extent == 0) {
-        sink.report(Code::split_conflict, split->loc, "a split into 0 of `{}` leaves no work", context.text(dim.name)).hint("write `{}: 1` or more", context.text(dim.name));
-        return false;
-      }
-    }
+    if (const auto* split = std::get_if<directive::Split>(&directive)) return split;
   }
-  return true;
-}
-
-/// What else the program calls `name`, where it does: a partition or regions of the model.
-struct Namesake {
-  LocId loc;
-  bool partition = false;
-};
-
-std::optional<Namesake> namesake_of(Symbol name, const tensor::Graph& model, const directive::Strategy& strategy) {
-  for (const Directive& directive : strategy.directives) {
-    const auto* partition = std::get_if<directive::Partition>(&directive);
-    if (partition != nullptr && partition->into.name == name) return Namesake{directive::narrowest(partition->into.loc, partition->loc), true};
-  }
-  for (const tensor::Node& node : model.nodes()) {
-    if (model.regions.coordinate(node.region, name)) return Namesake{node.loc};
-  }
-  return std::nullopt;
+  return nullptr;
 }
 
 // ---- legality
 
-std::string extents_text(const directive::Split& split, const Context& context) {
-  std::string text;
-  for (const directive::NamedExtent& dim : split.into) text += (text.empty() ? "`" : " x `") + std::string(context.text(dim.name)) + ": " + std::to_string(dim.extent) + "`";
-  return text;
-}
-
-/// The largest number where there are more.
-std::int64_t parts_of(const directive::Split& split) {
-  std::int64_t parts = 1;
-  for (const directive::NamedExtent& dim : split.into) {
-    if (__builtin_mul_overflow(parts, std::int64_t{dim.extent}, &parts)) return INT64_MAX;
-  }
-  return parts;
-}
-
-bool check_division(const directive::Split& split, const Batch& batch, const Context& context, DiagnosticSink& sink) {
-  const LocId at = split.into.size() == 1 ? directive::narrowest(split.into.front().loc, split.loc) : split.loc;
-  return batch_divides(batch, parts_of(split), extents_text(split, context), at, sink);
-}
-
-bool check_legality(const Dag& dag, const directive::Split& split, DiagnosticSink& sink) {
-  if (!check_division(split, batch_of(dag), *dag.context, sink)) return false;
+bool can_be_split(const Dag& dag, const directive::Split& split, DiagnosticSink& sink) {
   bool good = true;
-  for (const Chunk& chunk : dag.chunks) good = (parts_of(split) == 1 || samples_are_independent(dag, chunk, "split", split.loc, sink)) && good;
+  for (const Chunk& chunk : dag.chunks) good = samples_are_independent(dag, chunk, "split", split.loc, sink) && good;
   return good;
 }
 
-/// How an order names the backward of each instance of each chunk.
+/// How orders name the backward of each instance of each chunk.
 enum class Backward : std::uint8_t { unnamed, whole, halves, both };
 
 /// How many operations are told that name a backward in another way than one before.
 constexpr unsigned kMostNamedBothWays = 8;
 
-void report_both_ways(const Dag& dag, ChunkId chunk, const Instance& instance, LocId at, LocId first, DiagnosticSink& sink) {
-  std::string work = PieceTexts(dag).of(chunk);
-  for (std::size_t d = 0; d < dag.dims.size(); ++d) work += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
-  sink.report(Code::backward_named_both_ways, at, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
-      .related(first, "the other way is named here")
-      .hint("use `B` alone, or `BI` and `BW`");
-}
-
-/// Who named a backward first.
-struct Naming {
-  const directive::Order* order = nullptr;
-  LocId loc;
-};
-
-/// Whether two orders are of some devices both: that is the mistake, and the first one stands.
-bool claim_one_rank(const Dag& dag, const directive::Order& a, const directive::Order& b) {
-  const auto meets = [&](const directive::RankSteps& rank, const directive::Order& other) {
-    return std::any_of(other.ranks.begin(), other.ranks.end(),
-                       [&](const directive::RankSteps& each) { return dag.device_sets[rank.devices].intersects(dag.device_sets[each.devices]); });
-  };
-  return &a != &b && std::any_of(a.ranks.begin(), a.ranks.end(), [&](const directive::RankSteps& rank) { return meets(rank, b); });
-}
-
 /// How the backward of each instance is named.
 class Namings {
  public:
   Namings(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward)
-      : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink), unread_(sink.locations()), backward_(backward), named_(backward.size()) {}
+      : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink), backward_(backward), named_(backward.size()) {}
 
-  /// Reports where both ways are named. What an operation means that matches nothing is told where orders are applied.
-  void find() {
+  /// False after reporting where both ways are named.
+  bool find() {
     for (const Directive& directive : strategy_.directives) {
-      const auto* order = std::get_if<directive::Order>(&directive);
-      if (order == nullptr) continue;
-      rank_of_op_.clear();
-      for (std::uint32_t op = 0; op < order->ops.size(); ++op) name(*order, op);
+      const auto* order = std::get_if<Order>(&directive);
+      for (std::size_t i = 0; order != nullptr && i < order->ranks.size(); ++i) {
+        const RankSteps& rank = order->ranks[i];
+        name(*order, std::span(order->children).subspan(rank.first_step, rank.num_steps), rank);
+      }
     }
+    return told_.empty();
   }
 
  private:
-  void name(const directive::Order& order, std::uint32_t number) {
-    const directive::OrderOp& op = order.ops[number];
+  void name(const Order& order, std::span<const std::uint32_t> steps, const RankSteps& rank) {
+    for (const std::uint32_t number : steps) {
+      const directive::OrderStep& step = order.steps[number];
+      if (step.kind != directive::OrderStep::Kind::op) {
+        name(order, std::span(order.children).subspan(step.first, step.count), rank);
+        continue;
+      }
+      for (const directive::OrderOp& op : std::span(order.ops).subspan(step.first, step.count)) name(order, op, rank);
+    }
+  }
+
+  /// What an operation means that matches nothing is told where orders are applied.
+  void name(const Order& order, const directive::OrderOp& op, const RankSteps& rank) {
     if (!is_backward(op.pass) || op.part != directive::Part::none) return;
     const Selection::Named named = selection_.named(order, op);
-    if (named.kind == Selection::Named::Kind::piece) return name(order, op, named.chunk, named.instance);
-    const std::optional<Selection::Found> found = selection_.find(order, op, unread_);
+    if (named.kind == Selection::Named::Kind::piece) return name(op, named.chunk, named.instance);
+    const std::optional<Selection::Found> found = selection_.find(order, op);
     if (!found) return;
-    // What names work of several ranks means that of its own; which that was of a rank that failed is not known.
+    // What names work of several ranks means that of its own.
     const bool several = found->chunks.size() * found->instances.size() > 1;
-    const directive::RankSteps* const rank = several ? rank_of(order, number) : nullptr;
-    if (several && rank == nullptr) return;
     for (const ChunkId chunk : found->chunks) {
       for (const std::uint32_t instance : found->instances) {
-        if (rank == nullptr || runs(*rank, op.pass, chunk.index() * selection_.instances().size() + instance)) name(order, op, chunk, instance);
+        if (!several || runs(rank, op.pass, chunk.index() * selection_.instances().size() + instance)) name(op, chunk, instance);
       }
     }
   }
 
-  void name(const directive::Order& order, const directive::OrderOp& op, ChunkId chunk, std::uint32_t instance) {
+  void name(const directive::OrderOp& op, ChunkId chunk, std::uint32_t instance) {
     const std::size_t at = chunk.index() * selection_.instances().size() + instance;
     const Backward how = op.pass == Pass::B ? Backward::whole : Backward::halves;
     if (backward_[at] == Backward::unnamed || backward_[at] == how) {
       backward_[at] = how;
-      named_[at] = {&order, op.loc};
+      named_[at] = op.loc;
       return;
     }
-    const auto [meets, fresh] = one_rank_.try_emplace({&order, named_[at].order}, false);
-    if (fresh) meets->second = claim_one_rank(dag_, order, *named_[at].order);
-    if (meets->second || std::exchange(backward_[at], Backward::both) == Backward::both) return;
-    if (told_.size() < kMostNamedBothWays && told_.insert(op.loc).second) report_both_ways(dag_, chunk, selection_.instances().at(instance), op.loc, named_[at].loc, sink_);
+    if (std::exchange(backward_[at], Backward::both) == Backward::both) return;
+    if (told_.size() < kMostNamedBothWays && told_.insert(op.loc).second) report(chunk, instance, op.loc, named_[at]);
   }
 
-  /// The rank whose steps an operation is one of; null for what a rank that failed has left.
-  const directive::RankSteps* rank_of(const directive::Order& order, std::uint32_t op) {
-    if (rank_of_op_.empty()) {
-      rank_of_op_.assign(order.ops.size(), nullptr);
-      for (const directive::RankSteps& rank : order.ranks) {
-        for (std::uint32_t i = 0; i < rank.num_steps; ++i) enter(order, order.steps[order.children[rank.first_step + i]], rank);
-      }
-    }
-    return rank_of_op_[op];
-  }
-
-  void enter(const directive::Order& order, const directive::OrderStep& step, const directive::RankSteps& rank) {
-    for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
-      if (step.kind == directive::OrderStep::Kind::op) {
-        rank_of_op_[i] = &rank;
-      } else {
-        enter(order, order.steps[order.children[i]], rank);
-      }
-    }
+  void report(ChunkId chunk, std::uint32_t instance, LocId at, LocId first) {
+    std::string work = PieceTexts(dag_).of(chunk);
+    const Instance named = selection_.instances().at(instance);
+    for (std::size_t d = 0; d < dag_.dims.size(); ++d) work += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(named.at[d]) + "]";
+    sink_.report(Code::backward_named_both_ways, at, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
+        .related(first, "the other way is named here")
+        .hint("use `B` alone, or `BI` and `BW`");
   }
 
   /// Whether that pass of a (chunk, instance) has a place on the rank, as far as the lines of the strategy say.
-  bool runs(const directive::RankSteps& rank, Pass pass, std::size_t at) {
+  bool runs(const RankSteps& rank, Pass pass, std::size_t at) {
     if (!places_) places_ = places_of(dag_, strategy_);
     const DeviceSetId place = (*places_)[static_cast<std::size_t>(pass)][at];
     if (!place.valid()) return true;
@@ -237,24 +125,21 @@ class Namings {
   const directive::Strategy& strategy_;
   Selection& selection_;
   DiagnosticSink& sink_;
-  DiagnosticSink unread_;
   std::vector<Backward>& backward_;
-  std::vector<Naming> named_;
-  std::vector<const directive::RankSteps*> rank_of_op_;  // of the order at hand; empty: not asked for
-  std::optional<Places> places_;                         // when they were asked for
+  std::vector<LocId> named_;      // the last operation that does
+  std::optional<Places> places_;  // when they were asked for
   llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, bool> on_rank_;  // whether a place and a claim have devices in common
   llvm::DenseSet<LocId> told_;
-  std::map<std::pair<const directive::Order*, const directive::Order*>, bool> one_rank_;  // whether they claim one, of those that meet
 };
 
-void find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
+bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
   bool any = false;
   for (const Directive& directive : strategy.directives) {
-    if (const auto* order = std::get_if<directive::Order>(&directive)) {
+    if (const auto* order = std::get_if<Order>(&directive)) {
       any = any || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) { return op.pass == Pass::BI || op.pass == Pass::BW; });
     }
   }
-  if (any) Namings(dag, strategy, selection, sink, backward).find();
+  return !any || Namings(dag, strategy, selection, sink, backward).find();
 }
 
 /// Marks the instances, chunk by chunk, that `recompute` lines name and whose chunks save something. False after reporting.
@@ -316,14 +201,16 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
   dag.nodes.clear();
   dag.edges.clear();
   dag.nodes.reserve(backward.size() * 8);  // three passes, two messages at both ends, loads
+  NodePolls polls(dag.context->cancellation);
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     const Chunk& chunk = dag.chunks[c];
     Node node;
     node.chunk = ChunkId::at(c);
     node.loc = chunk.loc;
     for (std::uint32_t i = 0; i < instances.size(); ++i) {
+      polls.visit();
       node.instance = instances.at(i);
-      const bool halves = backward[c * instances.size() + i] == Backward::halves;  // of one named both ways the whole stands
+      const bool halves = backward[c * instances.size() + i] == Backward::halves;
       const bool again = recomputed[c * instances.size() + i];
       for (const Pass pass : kAllPasses) {
         if (pass == Pass::R ? !again : is_backward(pass) && halves == (pass == Pass::B)) continue;
@@ -335,59 +222,21 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
   }
 }
 
-void check_split_names(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  llvm::DenseSet<Symbol> seen;
-  for (const Directive& directive : strategy.directives) {
-    const auto* split = std::get_if<directive::Split>(&directive);
-    if (split == nullptr) continue;
-    for (const directive::NamedExtent& dim : split->into) {
-      if (!seen.insert(dim.name).second) continue;
-      const std::optional<Namesake> namesake = namesake_of(dim.name, model, strategy);
-      if (!namesake) continue;
-      const std::string_view name = model.context().text(dim.name);
-      auto report = sink.report(Code::split_name_taken, directive::narrowest(dim.loc, split->loc), "`{}` already names regions of the model", name);
-      if (namesake->partition) {
-        report.related(namesake->loc, "the partition calls its parts `{}`", name);
-      } else {
-        report.related(namesake->loc, "this stands in a region `{}`", name);
-      }
-      report.hint("give the dimension another name");
-    }
-  }
-}
-
 }  // namespace
 
-void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  const Batch batch = batch_of(model, strategy);
-  const directive::Split* split = nullptr;
-  if (find_split(strategy, batch, model.context(), sink, split) && split != nullptr) check_division(*split, batch, model.context(), sink);
-  check_split_names(model, strategy, sink);
-}
-
-bool divides(const directive::Split& split, const Batch& batch) {
-  const std::int64_t parts = parts_of(split);
-  return parts == 0 || batch.samples % parts == 0;
-}
-
 bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  const directive::Split* split = nullptr;
-  if (!find_split(strategy, batch_of(dag), *dag.context, sink, split)) return false;
-  const std::int64_t parts = split == nullptr ? 1 : parts_of(*split);
-  if (split != nullptr) {
-    if (!check_legality(dag, *split, sink)) return false;
-    for (const directive::NamedExtent& dim : split->into) dag.dims.push_back({dim.name, split->dim, dim.extent, split->loc});
-  }
+  const directive::Split* const split = split_of(strategy);
+  for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i) dag.dims.push_back({split->into[i].name, split->dim, split->into[i].extent, split->loc});
   Selection selection(dag);
   const std::uint32_t instances = selection.instances().size();
+  if (instances > 1 && !can_be_split(dag, *split, sink)) return false;
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
-  find_halves(dag, strategy, selection, sink, backward);
   std::vector<bool> recomputed(backward.size());
-  if (!find_recomputed(dag, strategy, selection, sink, recomputed)) return false;
+  if (!find_halves(dag, strategy, selection, sink, backward) || !find_recomputed(dag, strategy, selection, sink, recomputed)) return false;
 
   dag.level = Level::split;
   keep_run_bodies(dag, backward, recomputed);
-  for (Body& body : dag.bodies) divide_samples(body, parts);
+  for (Body& body : dag.bodies) divide_samples(body, instances);
   make_nodes(dag, selection.instances(), backward, recomputed);
   wire(dag);
   return true;

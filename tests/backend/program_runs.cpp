@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "backend/device_program/device_program.h"
-#include "passes/pipeline.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/executor/executor.h"
+#include "tests/support/compile.h"
 #include "tests/support/run_options.h"
 
 namespace piper::test {
@@ -18,7 +18,7 @@ std::optional<dag::Dag> compiled(tensor::Graph& model, const directive::Strategy
   passes::Options options;
   options.forward_only = forward_only;
   options.workspace_bytes = backend::workspace_bytes();
-  std::optional<dag::Dag> dag = passes::compile(model, strategy, sink, options);
+  std::optional<dag::Dag> dag = test::compile(model, strategy, sink, options);
   EXPECT_TRUE(dag) << reports(sink);
   return dag;
 }

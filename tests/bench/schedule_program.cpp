@@ -3,7 +3,7 @@
 #include "backend/device_program/device_program.h"
 #include "frontend/sema/program.h"
 #include "frontend/source/source_manager.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 
 namespace piper::bench {
 
@@ -19,7 +19,7 @@ std::optional<dag::Dag> ScheduleProgram::compile() {
   if (!lowered_) return std::nullopt;
   passes::Options options;
   options.workspace_bytes = backend::workspace_bytes();
-  return passes::compile(lowered_->model, lowered_->strategy, sink_, options);
+  return test::compile(lowered_->model, lowered_->strategy, sink_, options);
 }
 
 std::string ScheduleProgram::error() const {

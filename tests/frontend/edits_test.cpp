@@ -8,7 +8,7 @@
 
 #include "frontend/lower/lower.h"
 #include "frontend/parse/token_filter.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_cases.h"
 
@@ -39,14 +39,11 @@ void compile(const sema::Program& program, Context& context, DiagnosticSink& sin
   for (std::size_t i = 0; i < program.trains.size(); ++i) {
     if (!program.trains[i].runnable) continue;
     const std::size_t errors = sink.error_count();
-    std::optional<lower::Lowered> remains;
-    auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, sink, {}, &remains);
+    auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, sink);
     EXPECT_EQ(lowered.has_value(), program.trains[i].sound && sink.error_count() == errors);
-    EXPECT_FALSE(lowered && remains);
-    if (remains) passes::check_rest(remains->model, remains->strategy, sink);
     // An edit may have made it too large for a test.
     if (lowered && lowered->strategy.mesh.devices() > 64) continue;
-    if (lowered) passes::compile(lowered->model, lowered->strategy, sink, {});
+    if (lowered) test::compile(lowered->model, lowered->strategy, sink, {});
     if (program.trains[i].sound) ++(sink.error_count() == errors ? outcome.compiled : outcome.failed);
   }
 }
@@ -66,11 +63,8 @@ void show(const sema::Program& program, Context& context, DiagnosticSink& sink, 
   for (std::size_t i = 0; i < program.functions.size(); ++i) {
     const sema::Function& function = program.functions[i];
     if (function.sort() != ast::FunctionSort::schedule || function.module.index() != 0 || !function.runnable) continue;
-    std::optional<lower::Lowered> remains;
-    auto lowered = lower::lower_schedule(program, sema::FunctionId::at(i), values_of(function), context, sink, &remains);
-    EXPECT_FALSE(lowered && remains);
-    if (lowered) passes::compile(lowered->model, lowered->strategy, sink, {});
-    if (remains) passes::check_rest(remains->model, remains->strategy, sink);
+    auto lowered = lower::lower_schedule(program, sema::FunctionId::at(i), values_of(function), context, sink);
+    if (lowered) test::compile(lowered->model, lowered->strategy, sink, {});
     ++outcome.schedules;
   }
 }

@@ -33,10 +33,7 @@ std::ostream& operator<<(std::ostream& os, const Op& op) {
 class Flattener {
  public:
   Flattener(const Lowered& lowered, const directive::Order& order) : lowered_(lowered), order_(order) {
-    for (const directive::Order::Transform& transform : order.transforms) {
-      EXPECT_EQ(transform.kind, directive::Order::Transform::Kind::trim);
-      bound_[std::string(lowered.context.text(transform.dim))] = static_cast<int>(transform.bound);
-    }
+    for (const directive::Order::Trim& trim : order.trims) bound_[std::string(lowered.context.text(trim.dim))] = static_cast<int>(trim.bound);
   }
 
   std::vector<Op> rank(const directive::RankSteps& steps) {

@@ -8,9 +8,9 @@
 
 #include "frontend/sema/builtins.h"
 #include "ir/tensor/graph_text.h"
-#include "passes/pipeline.h"
 #include "tests/diagnostics/findings.h"
 #include "tests/frontend/lowered.h"
+#include "tests/support/compile.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_cases.h"
@@ -67,6 +67,17 @@ const auto check_errors = [](const test::FileTest& test) {
     return test::findings(lowered.sink, lowered.file);
   });
 };
+/// What is wrong with lines that each evaluate well.
+PIPER_FILE_TEST(LineErrors, "tests/frontend/testdata/lower/lines", ".pipe", [](const test::FileTest& test) {
+  test::expect_findings(test, [&](const std::string& path, const std::string& source) {
+    Lowered lowered(source, path);
+    for (std::size_t i = 0; lowered.program.ok && i < lowered.program.functions.size(); ++i) {
+      if (!lowered.schedule(sema::FunctionId::at(i), overrides_of(source, lowered.program, &lowered.program.functions[i]))) continue;
+      passes::prepare(std::move(lowered.result->model), std::move(lowered.result->strategy), lowered.sink);
+    }
+    return test::findings(lowered.sink, lowered.file);
+  });
+});
 PIPER_FILE_TEST(LowerErrors, "tests/frontend/testdata/lower/errors", ".pipe", check_errors);
 PIPER_FILE_TEST(ModelErrors, "tests/frontend/testdata/models/errors", ".pipe", check_errors);
 
@@ -108,7 +119,7 @@ PIPER_FILE_TEST(Examples, "examples", ".pipe", [](const test::FileTest& test) {
     EXPECT_TRUE(tensor::verify(lowered.result->model, lowered.sink)) << lowered.report();
     passes::Options options;
     options.verify_each = true;
-    EXPECT_TRUE(passes::compile(lowered.result->model, lowered.result->strategy, lowered.sink, options).has_value());
+    EXPECT_TRUE(test::compile(lowered.result->model, lowered.result->strategy, lowered.sink, options).has_value());
     EXPECT_TRUE(lowered.sink.empty()) << lowered.report();
   }
 });

@@ -6,8 +6,8 @@
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
 #include "tests/fuzz/fuzz_step.h"
+#include "tests/support/compile.h"
 #include "tests/support/damage.h"
 #include "tests/support/random_programs.h"
 
@@ -24,7 +24,7 @@ std::string random_text(Random& random, dag::Level level) {
   passes::Options options;
   options.stop_at = level;
   options.workspace_bytes = backend::workspace_bytes();
-  const auto dag = passes::compile(program.model, program.strategy, sink, options);
+  const auto dag = test::compile(program.model, program.strategy, sink, options);
   EXPECT_TRUE(dag) << program.source;
   return dag ? dag::print(*dag, program.strategy.directives) : "";
 }

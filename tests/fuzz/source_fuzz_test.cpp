@@ -4,10 +4,10 @@
 
 #include "frontend/lower/lower.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
 #include "tests/fuzz/fuzz_step.h"
-#include "tests/support/library_declarations.h"
+#include "tests/support/compile.h"
 #include "tests/support/damage.h"
+#include "tests/support/library_declarations.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -37,20 +37,15 @@ void follow(const std::string& text, Reached& reached) {
     if (!program.trains[i].runnable) continue;
     DiagnosticSink own(context.locations);
     const auto report = [&] { return render_text(own.sorted(), context.locations.files()); };
-    std::optional<lower::Lowered> remains;
-    auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, own, {}, &remains);
+    auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, own);
     ASSERT_EQ(lowered.has_value(), program.trains[i].sound && !own.has_errors()) << report();
-    if (remains && remains->strategy.mesh.devices() <= 64 && remains->model.values().size() <= 2000) {
-      passes::check_rest(remains->model, remains->strategy, own);
-      for (const Diagnostic& diagnostic : own.sorted()) EXPECT_NE(static_cast<int>(diagnostic.code), kCompilerBug) << report();
-    }
     if (!lowered) continue;
     ++reached.lowered;
     const directive::Strategy& strategy = lowered->strategy;
     if (strategy.mesh.devices() > 64 || lowered->model.values().size() > 2000) continue;
     passes::Options options;
     options.workspace_bytes = backend::workspace_bytes();
-    const auto dag = passes::compile(lowered->model, strategy, own, options);
+    const auto dag = test::compile(lowered->model, strategy, own, options);
     ASSERT_EQ(dag.has_value(), !own.has_errors()) << report();
     for (const Diagnostic& diagnostic : own.sorted()) EXPECT_NE(static_cast<int>(diagnostic.code), kCompilerBug) << report();
     if (!dag) continue;
@@ -155,7 +150,7 @@ TEST(SourceFuzz, ValuesFromTheCommandLine) {
     ASSERT_EQ(lowered.has_value(), !sink.has_errors()) << render_text(sink.sorted(), context.locations.files());
     if (!lowered || lowered->strategy.mesh.devices() > 64) return;
     passes::Options options;
-    const auto dag = passes::compile(lowered->model, lowered->strategy, sink, options);
+    const auto dag = test::compile(lowered->model, lowered->strategy, sink, options);
     ASSERT_EQ(dag.has_value(), !sink.has_errors());
     if (dag) {
       EXPECT_TRUE(verify::verify(*dag, sink)) << render_text(sink.sorted(), context.locations.files());

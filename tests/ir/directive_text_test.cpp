@@ -47,9 +47,6 @@ directives {
     rank cluster[pp: 1] {
     }
     trim mb 3 loc("t.pipe":9:1-9:6)
-    fill
-    compact 4
-    squeeze
   } loc("t.pipe":10:1-10:6)
 }
 graph {

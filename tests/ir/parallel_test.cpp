@@ -118,13 +118,13 @@ TEST(RunWorkers, ThrowWhatOneOfThemThrew) {
 
 TEST(AllHold, LooksAtEveryNodeUntilOneDoesNot) {
   Counts seen(100000);
-  EXPECT_TRUE(all_hold(seen.size(), [&](std::size_t begin, std::size_t end) {
+  EXPECT_TRUE(all_hold(nullptr, seen.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) ++seen[i];
     return true;
   }));
   expect_once(seen);
-  EXPECT_FALSE(all_hold(seen.size(), [](std::size_t begin, std::size_t end) { return end <= 50000 || begin > 50000; }));
-  EXPECT_TRUE(all_hold(0, [](std::size_t, std::size_t) { return false; }));
+  EXPECT_FALSE(all_hold(nullptr, seen.size(), [](std::size_t begin, std::size_t end) { return end <= 50000 || begin > 50000; }));
+  EXPECT_TRUE(all_hold(nullptr, 0, [](std::size_t, std::size_t) { return false; }));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <variant>
 
 #include "ir/dag/terms.h"
-#include "passes/pipeline.h"
 #include "passes/selectors/select.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -160,7 +160,7 @@ TEST(Claims, RanksRunWhatTheirOrderSays) {
     if (order == nullptr) return;
     drawn.count(*order, program.strategy, program.source);
     DiagnosticSink sink(context.locations);
-    const auto dag = passes::compile(program.model, program.strategy, sink, {});
+    const auto dag = test::compile(program.model, program.strategy, sink, {});
     ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
     RankWalk walk(*dag, *order, sink);
     for (const directive::RankSteps& rank : order->ranks) walk.expect_kept(program.strategy.device_sets[rank.devices], rank);

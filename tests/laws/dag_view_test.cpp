@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -175,7 +175,7 @@ void expect_all_of_it(RandomProgram& program, DiagnosticSink& sink) {
     SCOPED_TRACE(level_name(level));
     passes::Options options;
     options.stop_at = level;
-    const auto dag = passes::compile(program.model, program.strategy, sink, options);
+    const auto dag = compile(program.model, program.strategy, sink, options);
     ASSERT_TRUE(dag);
     const Unfolded unfolded(*dag);
     unfolded.expect_all_nodes();

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "passes/pipeline.h"
 #include "tests/laws/law_runs.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -137,7 +137,7 @@ TEST(Gathers, Refusals) {
     Context context;
     RandomProgram read = read_program(context, row.text);
     DiagnosticSink sink(context.locations);
-    const auto dag = passes::compile(read.model, read.strategy, sink, {});
+    const auto dag = test::compile(read.model, read.strategy, sink, {});
     const std::string told = render_text(sink.sorted(), context.locations.files());
     EXPECT_EQ(dag.has_value(), row.code[0] == '\0') << told;
     EXPECT_NE(told.find(row.code), std::string::npos) << told;
@@ -149,7 +149,7 @@ TEST(Gathers, Refusals) {
   Context context;
   RandomProgram read = read_program(context, whole);
   DiagnosticSink sink(context.locations);
-  EXPECT_FALSE(passes::compile(read.model, read.strategy, sink, {}));
+  EXPECT_FALSE(test::compile(read.model, read.strategy, sink, {}));
   EXPECT_NE(render_text(sink.sorted(), context.locations.files()).find("P3111"), std::string::npos);
 }
 

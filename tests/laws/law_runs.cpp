@@ -9,10 +9,10 @@
 
 #include "backend/reference/sequential_run.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
 #include "runtime/device/state.h"
+#include "tests/support/compile.h"
 #include "tests/support/run_options.h"
 
 namespace piper::test {
@@ -92,12 +92,11 @@ LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strateg
 }
 
 std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
-  tensor::Graph model = model_;
   passes::Options options;
   const auto workspace = backend::workspace_bytes(target_);
   options.workspace_bytes = workspace;
   options.forward_only = forward_only;
-  std::optional<dag::Dag> dag = passes::compile(model, strategy_, sink_, options);
+  std::optional<dag::Dag> dag = test::compile(model_, strategy_, sink_, options);
   if (dag && !(verify::verify(*dag, sink_) && verify::verify_workspaces(*dag, workspace, sink_))) dag.reset();
   EXPECT_TRUE(dag) << reports(sink_);
   return dag;

@@ -10,7 +10,7 @@
 #include "ir/dag/print.h"
 #include "ir/dag/value_layout.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -21,8 +21,8 @@ std::string plan_of(const std::string& text, Context& context, DiagnosticSink& s
   std::vector<directive::Directive> directives;
   std::optional<dag::Dag> dag = dag::parse(context.locations.files().add("level.pir", text), context, sink, &directives);
   if (!dag) return "";
-  directive::Strategy strategy{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = std::move(directives), .settings = dag->settings, .missing = {}};
-  return passes::advance(*dag, strategy, sink, {}) ? dag::print(*dag) : "";
+  directive::Strategy strategy{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = std::move(directives), .settings = dag->settings};
+  return passes::advance(*dag, std::move(strategy), sink, {}) ? dag::print(*dag) : "";
 }
 
 /// Loads of one input, microbatch and device set that differ in their layout alone.
@@ -75,14 +75,14 @@ std::string surroundings_first(const std::string& text) {
 
 void expect_the_same_plan_from_text(Context& context, RandomProgram& program, DiagnosticSink& sink) {
   using dag::Level;
-  const auto planned = passes::compile(program.model, program.strategy, sink, {});
+  const auto planned = test::compile(program.model, program.strategy, sink, {});
   ASSERT_TRUE(planned) << render_text(sink.sorted(), context.locations.files());
   const std::string wanted = dag::print(*planned);
   for (const Level level : {Level::built, Level::split, Level::placed, Level::communicating, Level::ordered, Level::planned}) {
     SCOPED_TRACE(level_name(level));
     passes::Options options;
     options.stop_at = level;
-    const auto dag = passes::compile(program.model, program.strategy, sink, options);
+    const auto dag = test::compile(program.model, program.strategy, sink, options);
     ASSERT_TRUE(dag);
     const std::string text = dag::print(*dag, program.strategy.directives);
     ASSERT_EQ(plan_of(text, context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
@@ -98,7 +98,7 @@ TEST(Levels, LoadsThatDifferInLayoutAloneHaveNamesOfTheirOwn) {
   RandomProgram program = read_program(context, kTwoLayouts);
   DiagnosticSink sink(context.locations);
   expect_the_same_plan_from_text(context, program, sink);
-  const auto planned = passes::compile(program.model, program.strategy, sink, {});
+  const auto planned = test::compile(program.model, program.strategy, sink, {});
   ASSERT_TRUE(planned);
   std::set<std::string> names;
   for (std::size_t n = 0; n < planned->nodes.size(); ++n) EXPECT_TRUE(names.insert(planned->name(dag::NodeId::at(n))).second);
@@ -121,7 +121,7 @@ TEST(Levels, BodiesLaidOutUnlikeTheLinesAreRefused) {
   for (const dag::Level level : {dag::Level::built, dag::Level::split}) {
     passes::Options options;
     options.stop_at = level;
-    const auto dag = passes::compile(program.model, program.strategy, sink, options);
+    const auto dag = test::compile(program.model, program.strategy, sink, options);
     ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
     const std::string text = dag::print(*dag, program.strategy.directives);
     for (std::size_t body = text.find("\nbody @"); body != std::string::npos; body = text.find("\nbody @", body + 1)) {
@@ -170,7 +170,7 @@ TEST(Levels, LayoutsAgreeAlongEdges) {
       SCOPED_TRACE(level_name(level));
       passes::Options options;
       options.stop_at = level;
-      const auto dag = passes::compile(program.model, program.strategy, sink, options);
+      const auto dag = test::compile(program.model, program.strategy, sink, options);
       ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
       expect_layouts(*dag);
     }

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "frontend/lower/lower.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/library_declarations.h"
 
 namespace piper::test {
@@ -33,7 +33,7 @@ bool compiles(const std::string& text, std::string& why, bool* offloads) {
   const auto file = source::open("small.pipe", {}, files, context.locations.files(), sink);
   const sema::Program analysed = sema::analyse(*file, files, context, sink);
   auto lowered = analysed.ok ? lower::lower_train(analysed, analysed.find_train("small"), {}, context, sink) : std::nullopt;
-  const bool good = lowered && passes::compile(lowered->model, lowered->strategy, sink, {}).has_value();
+  const bool good = lowered && test::compile(lowered->model, lowered->strategy, sink, {}).has_value();
   if (good && offloads != nullptr) {
     *offloads = std::any_of(lowered->strategy.directives.begin(), lowered->strategy.directives.end(), [](const directive::Directive& each) { return std::holds_alternative<directive::Offload>(each); });
   }

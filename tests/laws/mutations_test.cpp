@@ -8,7 +8,7 @@
 #include "frontend/lower/lower.h"
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"
 #include "tests/support/sample_models.h"
@@ -21,7 +21,7 @@ std::string planned(Context& context, tensor::Graph model, const directive::Stra
   DiagnosticSink sink(context.locations);
   passes::Options options;
   options.workspace_bytes = backend::workspace_bytes();
-  const auto dag = passes::compile(model, strategy, sink, options);
+  const auto dag = test::compile(model, strategy, sink, options);
   EXPECT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   return dag ? dag::print(*dag) : "";
 }
@@ -138,7 +138,7 @@ TEST(LawMutations, Workspaces) {
     DiagnosticSink sink(context.locations);
     passes::Options options;
     options.workspace_bytes = backend::workspace_bytes();
-    auto dag = passes::compile(drawn.model, drawn.strategy, sink, options);
+    auto dag = test::compile(drawn.model, drawn.strategy, sink, options);
     ASSERT_TRUE(dag);
     expect_workspaces_verified(*dag, changed);
   });

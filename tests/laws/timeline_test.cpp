@@ -5,10 +5,10 @@
 
 #include "ir/verify/verify.h"
 #include "passes/order/orders_table.h"
-#include "passes/pipeline.h"
 #include "passes/plan/requirements.h"
 #include "passes/simulate/actions.h"
 #include "passes/simulate/operations.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -67,7 +67,7 @@ TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
     RandomProgram program = random_program(context, random);
     SCOPED_TRACE(program.source);
     DiagnosticSink sink(context.locations);
-    auto dag = passes::compile(program.model, program.strategy, sink, {});
+    auto dag = test::compile(program.model, program.strategy, sink, {});
     ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
 
     const passes::OrdersTable table = passes::orders_table(*dag);

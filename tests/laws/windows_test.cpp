@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "passes/pipeline.h"
 #include "tests/laws/law_runs.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 #include "tests/support/sample_models.h"
 #include "tests/support/temporary_folder.h"
@@ -78,7 +78,7 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
     // One below the least.
     DiagnosticSink sink(context.locations);
     tensor::Graph model = model_of(context);
-    EXPECT_FALSE(passes::compile(model, strategy_of(context, orders, least - 1), sink, {}));
+    EXPECT_FALSE(test::compile(model, strategy_of(context, orders, least - 1), sink, {}));
     bool told = false;
     for (const Diagnostic& diagnostic : sink.sorted()) {
       EXPECT_EQ(diagnostic.code, Code::window_below_least) << diagnostic.message;
@@ -131,7 +131,7 @@ TEST(Windows, OfRandomProgramsGiveTheSameBits) {
     if (least < 2) return;
     RandomProgram narrow = with_window(least - 1);
     DiagnosticSink sink(context.locations);
-    EXPECT_FALSE(passes::compile(narrow.model, narrow.strategy, sink, {}));
+    EXPECT_FALSE(test::compile(narrow.model, narrow.strategy, sink, {}));
     ASSERT_TRUE(sink.has_errors());
     for (const Diagnostic& diagnostic : sink.sorted()) {
       if (diagnostic.severity != Severity::error) continue;

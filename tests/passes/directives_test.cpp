@@ -1,7 +1,10 @@
 // What is refused when directives are applied, and in which words.
 #include <gtest/gtest.h>
 
-#include "passes/pipeline.h"
+#include <algorithm>
+#include <iterator>
+
+#include "tests/support/compile.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_models.h"
 
@@ -92,12 +95,12 @@ const Refusal kRefusals[] = {
      }},
     {"cut_over_two_axes_differently", Code::zero_mixed, mlp, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {}, 3).replicate({"pp"}, {}, {}, 1); }},
     {"more_stages_than_operations", Code::partition_too_fine, mlp, [](StrategyBuilder& b) { b.partition("stage", 100); }},
-    {"no_stages", Code::partition_too_fine, mlp, [](StrategyBuilder& b) { b.partition("stage", 0); }},
+    {"no_stages", Code::not_positive, mlp, [](StrategyBuilder& b) { b.partition("stage", 0); }},
     {"sizes_do_not_add_up", Code::partition_sizes, mlp, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 2}); }},
     {"name_taken", Code::partition_name_taken, gpt, [](StrategyBuilder& b) { b.partition("block", 2, {}, {{"head", 0}}); }},
     {"model_marks_more", Code::partition_differs_from_model, mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }},
     {"partition_of_no_instance", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { b.partition("part", 2, {}, {{"layer", 7}}); }},
-    {"two_partitions", Code::partition_conflict, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).partition("stage", 4); }},
+    {"two_partitions", Code::partitioned_twice, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).partition("stage", 4); }},
     {"partitions_in_a_circle", Code::partition_conflict, mlp,
      [](StrategyBuilder& b) { b.partition("half", 2, {}, {{"third", 0}}).partition("third", 3, {}, {{"half", 0}}); }},
     {"split_of_another_dimension", Code::unknown_split_dimension, gpt,
@@ -107,8 +110,8 @@ const Refusal kRefusals[] = {
        b.line(2, 2);
        std::get<directive::Split>(b.edit().directives[1]).targets.push_back(b.selector({{"stage", 0}}));
      }},
-    {"split_twice", Code::split_conflict, mlp, [](StrategyBuilder& b) { b.line(2, 2).split({{"mb", 4}}); }},
-    {"split_into_nothing", Code::split_conflict, mlp, [](StrategyBuilder& b) { b.split({{"mb", 0}}); }},
+    {"split_twice", Code::dimension_split_twice, mlp, [](StrategyBuilder& b) { b.line(2, 2).split({{"mb", 4}}); }},
+    {"split_into_nothing", Code::not_positive, mlp, [](StrategyBuilder& b) { b.split({{"mb", 0}}); }},
     {"split_named_as_partition", Code::split_name_taken, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).split({{"stage", 2}}); }},
     {"split_named_as_region", Code::split_name_taken, gpt, [](StrategyBuilder& b) { b.split({{"mb", 2}, {"block", 2}}); }},
     {"microbatches_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 3); }},
@@ -132,7 +135,16 @@ const Refusal kRefusals[] = {
      [](StrategyBuilder& b) { b.partition("stage", 1).split({{"mb", 2}}).place({{"stage", 0}, {"mb", 0}}, {{"pp", 0}}); }},
     {"placed_on_two", Code::placed_twice, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}}, {{"pp", 1}}); }},
     {"unknown_axis", Code::unknown_axis, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"tp"}); }},
-    {"empty_bucket", Code::invalid_bucket, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, 0); }},
+    {"empty_bucket", Code::not_positive, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, 0); }},
+    {"empty_window", Code::not_positive, mlp,
+     [](StrategyBuilder& b) {
+       directive::Stream stream{b.edit().mesh.axes[0].name, {part(b.selector({}), directive::Part::send)}, 0u, false, b.next_line()};
+       b.line(2, 2).add(stream);
+     }},
+    {"too_much_zero", Code::setting_out_of_range, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {}, 4); }},
+    {"sizes_of_other_stages", Code::sizes_do_not_match, mlp, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 2, 1}); }},
+    {"one_name_for_two_cuts", Code::partition_conflict, mlp, [](StrategyBuilder& b) { b.partition("part", 2).partition("part", 2, {}, {{"layer", 0}}); }},
+    {"split_into_one_twice", Code::split_conflict, mlp, [](StrategyBuilder& b) { b.split({{"mb", 2}, {"mb", 2}}); }},
     {"two_bucket_sizes", Code::replicated_twice, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, 100).replicate({"dp"}, 200); }},
     {"replicated_over_stages", Code::replicate_without_effect, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"pp"}); }},
     {"devices_that_do_not_pair", Code::devices_do_not_pair, mlp,
@@ -171,6 +183,9 @@ const Refusal kRefusals[] = {
     {"norm_over_unlike_sets", Code::sets_do_not_gather, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
 };
 
+/// The message says what to write.
+constexpr Code kWithoutHint[] = {Code::selector_matches_nothing, Code::not_positive, Code::sizes_do_not_match, Code::setting_out_of_range};
+
 TEST(Directives, RefusalsSayWhatAndWhere) {
   for (const Refusal& refusal : kRefusals) {
     SCOPED_TRACE(refusal.name);
@@ -182,14 +197,14 @@ TEST(Directives, RefusalsSayWhatAndWhere) {
     passes::Options options;
     options.stop_at = dag::Level::communicating;
     options.verify_each = true;
-    const std::optional<dag::Dag> dag = passes::compile(model, build.strategy(), sink, options);
+    const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, options);
     EXPECT_EQ(dag.has_value(), severity_of(refusal.code) == Severity::warning);
     const std::vector<Diagnostic> diagnostics = sink.sorted();
     ASSERT_FALSE(diagnostics.empty());
     for (const Diagnostic& diagnostic : diagnostics) {
       if (diagnostic.severity != severity_of(refusal.code)) continue;
       EXPECT_EQ(diagnostic.code, refusal.code);
-      EXPECT_TRUE(!diagnostic.hint.empty() || refusal.code == Code::selector_matches_nothing);
+      EXPECT_TRUE(!diagnostic.hint.empty() || std::find(std::begin(kWithoutHint), std::end(kWithoutHint), refusal.code) != std::end(kWithoutHint));
     }
     expect_golden(std::string("tests/passes/testdata/directives/") + refusal.name + ".out", render_text(diagnostics, context.locations.files()));
   }

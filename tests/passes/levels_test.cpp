@@ -1,12 +1,13 @@
 // The way of sample programs down the levels, as text; and each pass by itself, from the text before it to the text behind it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <span>
 
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
-#include "passes/order/evaluate_orders.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_models.h"
 
@@ -24,9 +25,8 @@ struct Levels {
     std::vector<directive::Directive> directives;
     std::optional<dag::Dag> dag = dag::parse(context.locations.files().add("level.pir", text), context, sink, &directives);
     if (!dag) return reports(sink, context);
-    const directive::Strategy written{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = directives, .settings = dag->settings, .missing = {}};
-    const std::optional<directive::Strategy> evaluated = passes::evaluate_orders(written);
-    if (!pass.empty() && !passes::run_pass(pass, *dag, evaluated ? *evaluated : written, sink, options)) return reports(sink, context);
+    const directive::Strategy written{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = directives, .settings = dag->settings};
+    if (!pass.empty() && !passes::run_pass(pass, *dag, written, sink, options)) return reports(sink, context);
     return dag::print(*dag, directives);
   }
 
@@ -47,7 +47,7 @@ struct Levels {
       EXPECT_EQ(before.empty() ? text : again(before, pass, of_pass), text) << pass;
       before = text;
     };
-    const std::optional<dag::Dag> dag = passes::compile(model, strategy, sink, options);
+    const std::optional<dag::Dag> dag = test::compile(model, strategy, sink, options);
     ASSERT_TRUE(dag) << reports(sink, context);
     EXPECT_TRUE(sink.empty()) << reports(sink, context);
     EXPECT_EQ(dag->level, dag::Level::planned);
@@ -87,6 +87,43 @@ TEST(Levels, RoundsOfReductions) {
   levels.expect("rounds", mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3}), build.strategy(), false, {"order", "rounds"});
 }
 
+/// The order with the gather for a forward in front of it, wherever a rank runs one of that microbatch.
+void name_gathers(directive::Order& order, Symbol mb, std::uint32_t microbatch) {
+  std::vector<std::uint32_t> children;
+  for (directive::RankSteps& rank : order.ranks) {
+    const std::span<const std::uint32_t> steps = std::span(order.children).subspan(rank.first_step, rank.num_steps);
+    rank.first_step = static_cast<std::uint32_t>(children.size());
+    for (const std::uint32_t step : steps) {
+      directive::OrderOp op = order.ops[order.steps[step].first];
+      const auto coordinates = std::span(order.coordinates).subspan(op.first_coordinate, op.num_coordinates);
+      if (op.pass == Pass::F && std::any_of(coordinates.begin(), coordinates.end(), [&](const auto& c) { return c.name == mb && c.index == microbatch; })) {
+        op.part = directive::Part::gather;
+        order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, op.loc});
+        order.ops.push_back(op);
+        children.push_back(static_cast<std::uint32_t>(order.steps.size() - 1));
+      }
+      children.push_back(step);
+    }
+    rank.num_steps = static_cast<std::uint32_t>(children.size()) - rank.first_step;
+  }
+  order.children = std::move(children);
+}
+
+TEST(Levels, GathersThatAnOrderPlaces) {
+  Levels levels;
+  StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});
+  build.line(2, 3).replicate({"dp"}, {}, {}, 3);
+  for (const std::uint32_t rank : {0u, 1u}) {
+    build.rank({{"pp", rank}});
+    for (const Pass pass : {Pass::F, Pass::B}) {
+      for (const std::uint32_t mb : {0u, 1u, 2u}) build.op(pass, {{"stage", rank}, {"mb", mb}});
+    }
+  }
+  directive::Strategy strategy = build.strategy();
+  name_gathers(std::get<directive::Order>(strategy.directives.back()), levels.context.symbol("mb"), 2);
+  levels.expect("gathers", mlp_chain(levels.context, {.layers = 2, .batch = 12, .dim = 2, .hidden = 3}), strategy, false, {"order", "rounds"});
+}
+
 /// What a text says of layouts comes from lines that its directives must still have.
 TEST(Levels, LayoutsOfOtherLines) {
   Levels levels;
@@ -99,7 +136,7 @@ TEST(Levels, LayoutsOfOtherLines) {
     if (pass == "place") placed = dag::print(dag, {});
   };
   tensor::Graph model = mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
-  ASSERT_TRUE(passes::compile(model, strategy, levels.sink, options));
+  ASSERT_TRUE(test::compile(model, strategy, levels.sink, options));
   EXPECT_NE(levels.again(placed, "replicate", {}).find("divide its samples over `dp`, and its lines over no axis"), std::string::npos);
 }
 

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "passes/order/orders_table.h"
-#include "passes/pipeline.h"
 #include "passes/plan/requirements.h"
 #include "passes/simulate/operations.h"
 #include "tests/passes/ordered_ops.h"
+#include "tests/support/compile.h"
 #include "tests/support/sample_models.h"
 
 namespace piper::test {
@@ -57,7 +57,7 @@ struct Program {
     tensor::Graph model = mlp_chain(context, {.layers = std::max(2u, stages), .batch = batch, .dim = 2, .hidden = 3});
     passes::Options options;
     options.verify_each = true;
-    return passes::compile(model, build.strategy(), sink, options);
+    return test::compile(model, build.strategy(), sink, options);
   }
   std::string reports() { return render_text(sink.sorted(), context.locations.files()); }
   /// The chunks of one rank in their order: `F0.1 B1.1` is F of stage 0 and B of stage 1, microbatch 1; those of an overlap group in brackets.
@@ -135,7 +135,7 @@ TEST(Order, TrimDropsWhatLiesBeyond) {
   Program program;
   program.microbatches = 3;
   directive::Order order = program.order({{program.rank(0), program.gpipe(0)}, {program.rank(1), program.gpipe(1)}});
-  order.transforms.push_back({directive::Order::Transform::Kind::trim, program.context.symbol("mb"), 2, order.loc});
+  order.trims.push_back({program.context.symbol("mb"), 2, order.loc});
   program.build.add(order);
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
@@ -146,7 +146,7 @@ TEST(Order, TrimThatLeavesOneMemberLeavesNoGroup) {
   Program program(1, 2);
   directive::Order order = program.order({{program.rank(0), {program.op(Pass::F, 0, 0), program.op(Pass::F, 0, 1), program.op(Pass::B, 0, 0, 1), program.op(Pass::F, 0, 2, 1),
                                                              program.op(Pass::B, 0, 1, 2), program.op(Pass::F, 0, 3, 2)}}});
-  order.transforms.push_back({directive::Order::Transform::Kind::trim, program.context.symbol("mb"), 2, order.loc});
+  order.trims.push_back({program.context.symbol("mb"), 2, order.loc});
   program.build.add(order);
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
@@ -176,7 +176,7 @@ TEST(Order, HeldOutProgramRunsItsForwards) {
   tensor::Graph model = mlp_chain(program.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
   passes::Options options;
   options.forward_only = true;
-  const auto dag = passes::compile(model, program.build.strategy(), program.sink, options);
+  const auto dag = test::compile(model, program.build.strategy(), program.sink, options);
   ASSERT_TRUE(dag) << program.reports();
   EXPECT_EQ(program.sequence(*dag, 0), "F0.0 F0.1");
 }
@@ -211,7 +211,7 @@ TEST(OrdersTable, CountsMicrobatchesOverCopies) {
     build.place({{"stage", s}, {"copy", 0}}, {{"pp", s}}).place({{"stage", s}, {"copy", 1}}, {{"pp", 1 - s}});
   }
   tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
-  const auto dag = passes::compile(model, build.strategy(), sink, {});
+  const auto dag = test::compile(model, build.strategy(), sink, {});
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   const passes::OrdersTable table = passes::orders_table(*dag);
   EXPECT_EQ(table.microbatches, 4u);
@@ -231,25 +231,17 @@ TEST(OrdersTable, PlacementPerInstanceHasNone) {
   StrategyBuilder build(context, {{"pp", 2}});
   build.partition("stage", 1).split({{"mb", 2}}).place({{"stage", 0}, {"mb", 0}}, {{"pp", 0}}).place({{"stage", 0}, {"mb", 1}}, {{"pp", 1}});
   tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
-  const auto dag = passes::compile(model, build.strategy(), sink, {});
+  const auto dag = test::compile(model, build.strategy(), sink, {});
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   EXPECT_TRUE(passes::orders_table(*dag).placement.empty());
 }
 
 // ---- what is refused ---------------------------------------------------------------------------------------------------------
 
-TEST(OrderErrors, Transforms) {
-  Program program;
-  directive::Order order = program.order({{program.rank(0), program.gpipe(0)}});
-  order.transforms.push_back({directive::Order::Transform::Kind::compact, {}, 4, order.loc});
-  program.build.add(order);
-  expect_error(program, Code::transform_unavailable, "the order transform `compact` is not available");
-}
-
 TEST(OrderErrors, TrimAlongNothing) {
   Program program;
   directive::Order order = program.order({{program.rank(0), program.gpipe(0)}});
-  order.transforms.push_back({directive::Order::Transform::Kind::trim, program.context.symbol("slice"), 4, order.loc});
+  order.trims.push_back({program.context.symbol("slice"), 4, order.loc});
   program.build.add(order);
   expect_error(program, Code::trim_unknown_dimension, "`trim` names `slice`, but the batch is not split into `slice`");
 }
@@ -399,12 +391,6 @@ TEST(StreamErrors, WindowBelowTheLeast) {
   EXPECT_EQ(found.hint, "the least window for this order is 2");
 }
 
-TEST(StreamErrors, WindowOfNothing) {
-  Program program;
-  program.stream("p2p", {program.part({}, Part::send)}, 0);
-  expect_error(program, Code::window_below_least, "the stream `p2p` has a window of 0 messages, so that nothing could be received");
-}
-
 TEST(StreamErrors, TwoStreamsForOneMessage) {
   Program program;
   program.stream("out", {program.part({}, Part::send)});
@@ -447,7 +433,7 @@ TEST(Streams, CrowdedRanksArePooled) {
   tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 99, .dim = 2, .hidden = 3});
   passes::Options options;
   options.verify_each = true;
-  const auto dag = passes::compile(model, build.strategy(), sink, options);
+  const auto dag = test::compile(model, build.strategy(), sink, options);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   EXPECT_LE(dag->streams.size(), 64u);
 }

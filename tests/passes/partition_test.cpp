@@ -10,8 +10,8 @@
 
 #include "passes/build/differentiate.h"
 #include "passes/build/pieces.h"
-#include "passes/pipeline.h"
 #include "passes/selectors/select.h"
+#include "tests/support/compile.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"
@@ -215,7 +215,7 @@ TEST(Selection, FindsWhatAScanFinds) {
     RandomProgram program = random_program(context, random, {.order = false});
     passes::Options options;
     options.stop_at = dag::Level::split;
-    const std::optional<dag::Dag> dag = passes::compile(program.model, program.strategy, sink, options);
+    const std::optional<dag::Dag> dag = test::compile(program.model, program.strategy, sink, options);
     ASSERT_TRUE(dag);
     passes::Selection selection(*dag);
     for (int repeat = 0; repeat < 20; ++repeat) {
@@ -270,7 +270,7 @@ TEST(Levels, ALargeProgramHasNodesInProportion) {
     for (std::uint32_t s = 0; s < 2 * ranks; ++s) build.place({{"stage", s}}, {{"pp", std::min(s, 2 * ranks - 1 - s)}});
     passes::Options options;
     options.stop_at = dag::Level::communicating;
-    const std::optional<dag::Dag> dag = passes::compile(model, build.strategy(), sink, options);
+    const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, options);
     return dag ? dag->nodes.size() : 0;
   };
   // F and B, a message each way between neighbours (the two in the middle share a rank), loads at both ends of the chain.

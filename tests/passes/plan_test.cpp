@@ -4,8 +4,8 @@
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
 #include "tests/passes/plan_checks.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -26,7 +26,7 @@ struct Drawn {
     options.workspace_bytes = [](const dag::Dag& dag, const dag::Node& node) {
       return runs_body(node.kind) ? static_cast<std::int64_t>(dag.bodies[node.body.index()].graph.nodes().size() % 3) * 100 : std::int64_t{64};
     };
-    return passes::compile(model, program.strategy, sink, options);
+    return test::compile(model, program.strategy, sink, options);
   }
   /// No error; warnings there may be, of work that is repeated.
   std::string reports() const { return render_text(sink.sorted(), context.locations.files()) + program.source; }

@@ -1,8 +1,8 @@
 // Where values live, of samples in which each class of buffers occurs.
 #include <gtest/gtest.h>
 
-#include "passes/pipeline.h"
 #include "passes/plan/residence.h"
+#include "tests/support/compile.h"
 #include "tests/support/sample_models.h"
 
 namespace piper::test {
@@ -21,7 +21,7 @@ struct Sample {
     build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
     if (offloaded) build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, *offloaded, build.next_line()});
     tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
-    dag = passes::compile(model, build.strategy(), sink, {});
+    dag = compile(model, build.strategy(), sink, {});
     EXPECT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   }
 

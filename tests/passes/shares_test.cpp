@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "passes/pipeline.h"
 #include "passes/plan/traffic_table.h"
+#include "tests/support/compile.h"
 #include "tests/support/sample_models.h"
 
 namespace piper::test {
@@ -51,7 +51,7 @@ Bytes planned_bytes(std::uint32_t k, std::uint32_t zero, std::optional<std::uint
   tensor::Graph model = small_gpt(context, {.layers = 2, .batch = std::int64_t{2} * k, .seq = 3, .dim = 8});
   passes::Options checked;
   checked.verify_each = true;
-  const std::optional<dag::Dag> dag = passes::compile(model, build.strategy(), sink, checked);
+  const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, checked);
   EXPECT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   Bytes bytes;
   if (!dag) return bytes;
@@ -130,7 +130,7 @@ TEST(Shares, EdgesGrowAsMicrobatches) {
     StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
     build.line(2, 48).one_f_one_b(2, 48).replicate({"dp"}, 4096, {}, zero);
     tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 96, .dim = 2, .hidden = 3});
-    const std::optional<dag::Dag> dag = passes::compile(model, build.strategy(), sink, {});
+    const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, {});
     ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
     std::size_t used = 0;
     for (const dag::Node& node : dag->nodes) used += node.num_inputs;

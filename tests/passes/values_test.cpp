@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "passes/build/differentiate.h"
 #include "passes/pipeline.h"
 #include "tests/support/evaluate.h"
 #include "tests/support/random_programs.h"
@@ -42,14 +41,17 @@ double distance(const Array& a, const Array& b) {
 }
 
 /// Compiles, runs on every device, and compares with the model itself.
-void expect_same_values(Context& context, tensor::Graph model, const directive::Strategy& strategy, Random& random) {
+void expect_same_values(Context& context, const tensor::Graph& lowered, const directive::Strategy& strategy, Random& random) {
   DiagnosticSink sink(context.locations);
+  const std::optional<passes::Prepared> prepared = passes::prepare(lowered, strategy, sink);
+  ASSERT_TRUE(prepared) << render_text(sink.sorted(), context.locations.files());
+  const tensor::Graph& model = prepared->model;
   const std::uint64_t classes = strategy.settings.data ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(strategy.settings.data->classes)) : 7;
   const std::vector<Array> inputs = random_values(model, false, classes, random), params = random_values(model, true, classes, random);
   passes::Options options;
   options.stop_at = dag::Level::communicating;
   options.verify_each = true;
-  const std::optional<dag::Dag> dag = passes::compile(model, strategy, sink, options);
+  const std::optional<dag::Dag> dag = passes::compile(*prepared, sink, options);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
 
   Evaluator reference(model);
@@ -83,7 +85,7 @@ void expect_same_values(Context& context, tensor::Graph model, const directive::
 
   // The held-out program: the same loss, nothing but the forward pass, and parameters at the same places.
   options.forward_only = true;
-  const std::optional<dag::Dag> forward = passes::compile(model, strategy, sink, options);
+  const std::optional<dag::Dag> forward = passes::compile(*prepared, sink, options);
   ASSERT_TRUE(forward) << render_text(sink.sorted(), context.locations.files());
   DagRun evaluation(*forward, inputs, params);
   evaluation.run_all();
@@ -101,7 +103,7 @@ TEST(Values, RandomProgramsComputeWhatTheModelSays) {
     // The two evaluations number samples differently, so they would draw different numbers.
     RandomProgram program = random_program(context, random, {.dropout = false});
     SCOPED_TRACE(program.source);
-    expect_same_values(context, std::move(program.model), program.strategy, random);
+    expect_same_values(context, program.model, program.strategy, random);
   });
 }
 

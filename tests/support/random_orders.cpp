@@ -10,7 +10,7 @@
 #include "ir/dag/piece_text.h"
 #include "ir/dag/terms.h"
 #include "passes/order/work_graph.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 
 namespace piper::test {
 
@@ -57,11 +57,10 @@ class OrderDrawer {
 
  private:
   std::optional<dag::Dag> compile(const directive::Strategy& strategy, dag::Level level) {
-    tensor::Graph model = model_;
     DiagnosticSink sink(context_.locations);
     passes::Options options;
     options.stop_at = level;
-    return passes::compile(model, strategy, sink, options);
+    return test::compile(model_, strategy, sink, options);
   }
 
   /// A rank that the order speaks of: its coordinates on `axes_`.

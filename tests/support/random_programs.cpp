@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "frontend/lower/lower.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_models.h"
 #include "tests/support/random_orders.h"
 
@@ -151,7 +151,7 @@ class ProgramMaker {
       DiagnosticSink sink(context_.locations);
       passes::Options options;
       options.stop_at = line.starts_with("offload") ? dag::Level::planned : dag::Level::split;
-      if (passes::compile(program.model, program.strategy, sink, options)) {
+      if (test::compile(program.model, program.strategy, sink, options)) {
         source = std::move(longer);
         return;
       }
@@ -181,11 +181,10 @@ class ProgramMaker {
   /// Puts communication that there is on streams of its own, with a window that is ample.
   RandomProgram with_streams(RandomProgram program) {
     if (!options_.streams || random_.chance(0.6)) return program;
-    tensor::Graph model = program.model;
     DiagnosticSink sink(context_.locations);
     passes::Options options;
     options.stop_at = dag::Level::communicating;
-    const auto dag = passes::compile(model, program.strategy, sink, options);
+    const auto dag = test::compile(program.model, program.strategy, sink, options);
     EXPECT_TRUE(dag) << render_text(sink.sorted(), context_.locations.files()) << program.source;
     if (!dag) return program;
     const auto has = [&](dag::NodeKind kind) {

@@ -8,7 +8,7 @@
 //   tensor::Graph model = small_gpt(context, {.layers = 4, .batch = 16});
 //   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
 //   build.partition("stage", 2).split({{"mb", 4}}).place({{"stage", 0}}, {{"pp", 0}}).place({{"stage", 1}}, {{"pp", 1}}).replicate({"dp"});
-//   passes::compile(model, build.strategy(), sink, {});
+//   test::compile(model, build.strategy(), sink, {});
 
 #include <cstdint>
 #include <optional>

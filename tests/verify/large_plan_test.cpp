@@ -8,7 +8,7 @@
 #include "frontend/source/source_manager.h"
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 
 namespace piper::test {
 namespace {
@@ -20,7 +20,7 @@ std::optional<dag::Dag> plan_large(Context& context, DiagnosticSink& sink) {
   const std::vector<lower::Override> overrides{{"p", "8"}, {"m", "512"}};
   auto lowered = lower::lower_schedule(program, program.find_schedule("one_f_one_b"), overrides, context, sink);
   if (!lowered) return std::nullopt;
-  return passes::compile(lowered->model, lowered->strategy, sink, {});
+  return test::compile(lowered->model, lowered->strategy, sink, {});
 }
 
 std::string refusal(const dag::Dag& dag) {

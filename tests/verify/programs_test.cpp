@@ -5,7 +5,7 @@
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
+#include "tests/support/compile.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -31,7 +31,7 @@ void compile_and_check(Random& random, dag::Level last, bool forward_only) {
   passes::Options options;
   options.stop_at = last;
   options.forward_only = forward_only;
-  const std::optional<dag::Dag> dag = passes::compile(program.model, program.strategy, sink, options);
+  const std::optional<dag::Dag> dag = test::compile(program.model, program.strategy, sink, options);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   expect_legal(*dag, std::string(level_name(last)));
 }

@@ -137,16 +137,15 @@ class BuiltinCall {
       evaluator_.fail(Code::trim_to_nothing, bound.value->range, frame_, "`trim` keeps `{}` of `{}`; nothing is left", keep, bound.name.name);
       return false;
     }
-    directive::Order::Transform transform;
-    transform.kind = directive::Order::Transform::Kind::trim;
-    transform.dim = evaluator_.context().symbol(bound.name.name);
-    transform.bound = static_cast<std::uint32_t>(std::min<std::int64_t>(keep, 0x7FFFFFFF));
-    transform.loc = evaluator_.here(bound.range, frame_);
-    order.order.transforms.push_back(transform);
+    directive::Order::Trim trim;
+    trim.dim = evaluator_.context().symbol(bound.name.name);
+    trim.bound = static_cast<std::uint32_t>(std::min<std::int64_t>(keep, 0x7FFFFFFF));
+    trim.loc = evaluator_.here(bound.range, frame_);
+    order.order.trims.push_back(trim);
     std::erase_if(order.pending, [&](const PendingGradient& pending) {
       for (std::uint32_t c = 0; c < pending.op.num_coordinates; ++c) {
         const directive::OrderCoordinate& at = order.order.coordinates[pending.op.first_coordinate + c];
-        if (at.name == transform.dim && !at.rest && at.index >= transform.bound) return true;
+        if (at.name == trim.dim && !at.rest && at.index >= trim.bound) return true;
       }
       return false;
     });

@@ -9,14 +9,15 @@ void build_chain_model(tensor::Graph& model, directive::Strategy& strategy) {
   Context& context = model.context();
   std::uint64_t links = 1;
   std::int64_t batch = 1;
-  bool runs_again = false;
+  bool runs_again = false, is_split = false;
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* partition = std::get_if<directive::Partition>(&directive)) {
       if (!partition->region.coordinates.empty()) continue;
       const std::uint64_t units = std::accumulate(partition->sizes.begin(), partition->sizes.end(), std::uint64_t{0});
       links = std::max({links, std::uint64_t{partition->into.extent}, units});
     } else if (const auto* split = std::get_if<directive::Split>(&directive)) {
-      for (const directive::NamedExtent& part : split->into) batch *= part.extent;
+      for (const directive::NamedExtent& part : split->into) batch *= is_split ? 1 : part.extent;
+      is_split = true;
     } else if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) {
       for (const Symbol axis : replicate->axes) batch *= strategy.mesh.axes[strategy.mesh.find(axis)].size;
     } else if (const auto* offload = std::get_if<directive::Offload>(&directive)) {

@@ -70,24 +70,17 @@ bool may_return(const ast::Stmt& stmt) {
 }
 
 void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
-  directive::Missing& missing = strategy_->missing;
   const auto block = [&](const ast::Block& body) {
     for (const ast::Stmt* inner : body.statements) note_missing(*inner);
   };
-  const auto name = [&](const ast::Identifier& made) { missing.names.push_back(evaluator_->context().symbol(made.name)); };
-  missing.any = true;
   if (stmt.damaged) {  // it may have been anything, and more than one
-    missing.unknown = missing.place = true;
-    miswritten_setting_ = true;
+    lacks_places_ = miswritten_setting_ = true;
     return;
   }
   switch (stmt.kind) {
-    case ast::StmtKind::partition: name(cast<ast::PartitionStmt>(stmt).into.name); break;
-    case ast::StmtKind::split:
-      for (const ast::Pair& part : cast<ast::SplitStmt>(stmt).into) name(part.name);
+    case ast::StmtKind::partition: case ast::StmtKind::split: case ast::StmtKind::place: case ast::StmtKind::expr:  // a schedule
+      lacks_places_ = true;
       break;
-    case ast::StmtKind::place: missing.place = true; break;
-    case ast::StmtKind::expr: missing.unknown = true; break;  // a schedule
     case ast::StmtKind::assign: miswritten_setting_ = miswritten_setting_ || cast<ast::AssignStmt>(stmt).name.binding == ast::kUnbound; break;
     case ast::StmtKind::setting: {
       const ast::Identifier& written = cast<ast::SettingStmt>(stmt).setting.name;
@@ -107,7 +100,7 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
     case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::replicate:
     case ast::StmtKind::shard: case ast::StmtKind::treat: case ast::StmtKind::stream: case ast::StmtKind::order: case ast::StmtKind::rank:
     case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
-      break;  // gives names, whose users are missing too, or nothing that a pass looks for
+      break;  // gives names, whose users are missing too, or nothing that others ask for
   }
 }
 

@@ -6,18 +6,6 @@
 #include "frontend/lower/schedule/schedule_builder.h"
 
 namespace piper::lower {
-namespace {
-
-bool same_label(const directive::Coordinate& a, const directive::Coordinate& b) { return a.name == b.name && a.rest == b.rest; }
-
-bool same_names(const directive::Selector& a, const directive::Selector& b) {
-  if (a.pass != b.pass || a.coordinates.size() != b.coordinates.size()) return false;
-  return std::all_of(a.coordinates.begin(), a.coordinates.end(), [&](const directive::Coordinate& c) {
-    return std::any_of(b.coordinates.begin(), b.coordinates.end(), [&](const directive::Coordinate& d) { return same_label(c, d); });
-  });
-}
-
-}  // namespace
 
 std::uint32_t ScheduleBuilder::depth(std::uint32_t scope) const {
   std::uint32_t depth = 0;
@@ -35,19 +23,11 @@ void ScheduleBuilder::resolve_partitions() {
     const auto* a = std::get_if<directive::Partition>(&entries_[i].directive);
     for (std::size_t j = 0; a && j < i && !entries_[i].replaced; ++j) {
       const auto* b = std::get_if<directive::Partition>(&entries_[j].directive);
-      if (!b || entries_[j].replaced || b->into.name != a->into.name || !same_names(a->region, b->region)) continue;
+      if (!b || entries_[j].replaced || b->into.name != a->into.name || !directive::same_names(a->region, b->region)) continue;
       const std::string_view name = evaluator_->context().text(a->into.name);
       const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
       const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
-      if (outer_is_a == outer_is_b) {  // in one body, or in two that do not call each other
-        evaluator_
-            ->fail_at(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name)
-            .related(b->loc, "the other partition")
-            .hint("keep one; a second cut of the same work takes another name");
-        strategy_->missing.names.push_back(a->into.name);
-        entries_[i].replaced = true;
-        continue;
-      }
+      if (outer_is_a == outer_is_b) continue;  // in one body, or in two that do not call each other: the passes refuse it
       const directive::Partition& outer = outer_is_a ? *a : *b;
       const directive::Partition& inner = outer_is_a ? *b : *a;
       if (outer.into.extent != inner.into.extent) {
@@ -56,7 +36,7 @@ void ScheduleBuilder::resolve_partitions() {
                     inner.into.extent)
             .related(inner.into.loc, "the schedule's partition")
             .hint("write `{}: {}` here, or leave the line out", name, inner.into.extent);
-        strategy_->missing.names.push_back(a->into.name);
+        lacks_places_ = true;
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }
@@ -64,9 +44,6 @@ void ScheduleBuilder::resolve_partitions() {
 }
 
 void ScheduleBuilder::resolve_splits() {
-  const auto missing = [&](const directive::Split& split) {
-    for (const directive::NamedExtent& part : split.into) strategy_->missing.names.push_back(part.name);
-  };
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto* a = std::get_if<directive::Split>(&entries_[i].directive);
     for (std::size_t j = 0; a && j < i && !entries_[i].replaced; ++j) {
@@ -75,16 +52,7 @@ void ScheduleBuilder::resolve_splits() {
       const std::string_view name = evaluator_->context().text(a->dim);
       const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
       const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
-      if (outer_is_a == outer_is_b) {
-        evaluator_
-            ->fail_at(Code::dimension_split_twice, a->loc, "`{}` is split twice", name)
-            .related(b->loc, "the other split")
-            .hint("write one split with all parts, such as `split {} into copy: 2, mb: 4`", name);
-        missing(*a);
-        missing(*b);
-        entries_[i].replaced = true;
-        continue;
-      }
+      if (outer_is_a == outer_is_b) continue;
       const bool equal = std::equal(a->into.begin(), a->into.end(), b->into.begin(), b->into.end(),
                                     [](const auto& x, const auto& y) { return x.name == y.name && x.extent == y.extent; });
       const directive::Split& outer = outer_is_a ? *a : *b;
@@ -101,8 +69,7 @@ void ScheduleBuilder::resolve_splits() {
             ->fail_at(Code::extents_differ, outer.into.front().loc, "this splits `{}` into `{}`, the schedule's own line into `{}`", name, parts(outer), parts(inner))
             .related(inner.into.front().loc, "the schedule's split")
             .hint("pass the number to the schedule, and leave this line out");
-        missing(*a);
-        missing(*b);
+        lacks_places_ = true;
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }

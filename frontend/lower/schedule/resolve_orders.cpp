@@ -129,10 +129,9 @@ Value ScheduleBuilder::held(const ast::CallExpr& call, const directive::Selector
     const auto* partition = entry.replaced ? nullptr : std::get_if<directive::Partition>(&entry.directive);
     if (partition == nullptr) continue;
     names.push_back(evaluator_->context().text(partition->into.name));
-    if (family != asked.end() && partition->into.name == family->name) made = partition;
+    if (made == nullptr && family != asked.end() && partition->into.name == family->name) made = partition;
   }
-  const directive::Missing& missing = strategy_->missing;
-  if (missing.unknown || missing.place || !missing.names.empty()) {
+  if (lacks_places_) {
     evaluator_->set_failed();
     return {};
   }

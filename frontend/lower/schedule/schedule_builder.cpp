@@ -1,7 +1,6 @@
 #include "frontend/lower/schedule/schedule_builder.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "ir/diagnostics/counted.h"
 
@@ -10,8 +9,6 @@ namespace piper::lower {
 using llvm::cast;
 
 namespace {
-
-constexpr std::int64_t kMost = 0x7FFFFFFF;  // of whatever is counted
 
 /// Stages times microbatches. Each is several operations, messages and buffers, which take some kilobytes together.
 constexpr std::uint64_t kMostPieces = 1u << 19;
@@ -48,19 +45,21 @@ void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& 
   scope_ = parents_[scope_];
 }
 
-std::uint32_t ScheduleBuilder::positive(const ast::Expr& expr, std::string_view what, Frame& frame) {
-  const std::int64_t value = evaluator_->eval_int(expr, frame);
-  return evaluator_->failed() ? 1 : positive(value, expr, what, frame);
+std::int64_t ScheduleBuilder::number(const ast::Expr& expr, const directive::Number& number, Frame& frame) {
+  const Value value = evaluator_->convert(evaluator_->eval(expr, frame), {sema::TypeKind::number}, expr.range, frame);
+  return evaluator_->failed() ? number.least : allowed(value, expr, number, frame);
 }
 
-std::uint32_t ScheduleBuilder::positive(std::int64_t value, const ast::Expr& from, std::string_view what, const Frame& frame) {
-  if (value >= 1 && value <= kMost) return static_cast<std::uint32_t>(value);
-  evaluator_->fail(Code::not_positive, from.range, frame, "{} is `{}`; it must be at {} {}", what, value, value < 1 ? "least" : "most", value < 1 ? 1 : kMost);
-  return 1;
+std::int64_t ScheduleBuilder::allowed(const Value& value, const ast::Expr& from, const directive::Number& number, const Frame& frame) {
+  const std::int64_t amount = value.get<ByteCount>() ? value.get<ByteCount>()->bytes : evaluator_->to_int(value);
+  if (number.allows(amount)) return amount;
+  DiagnosticBuilder report = evaluator_->fail(number.code, from.range, frame, "{}", number.refusal(describe(value), amount < number.least));
+  if (!number.hint.empty()) report.hint("{}", number.hint);
+  return number.least;
 }
 
-directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, std::string_view what, Frame& frame) {
-  const std::uint32_t value = positive(*pair.value, what, frame);
+directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, const directive::Number& allowed, Frame& frame) {
+  const std::uint32_t value = count(*pair.value, allowed, frame);
   lacks_extents_ = lacks_extents_ || evaluator_->failed();
   return {evaluator_->context().symbol(pair.name.name), value, evaluator_->here(pair.range, frame)};
 }
@@ -97,7 +96,7 @@ void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
   directive::Partition partition;
   partition.loc = evaluator_->here(stmt.range, frame);
   partition.region = evaluator_->eval_selector(*stmt.region, frame);
-  partition.into = extent(stmt.into, "the number of stages", frame);
+  partition.into = extent(stmt.into, directive::kStages, frame);
   if (evaluator_->failed()) return;
   Pieces pieces = pieces_;
   pieces.stages = std::max<std::uint64_t>(pieces.stages, partition.into.extent);
@@ -107,12 +106,8 @@ void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
     if (pair.name.name != "sizes") continue;
     partition.sizes_loc = evaluator_->here(pair.value->range, frame);
     for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame), pair.value->range, frame)) {
-      partition.sizes.push_back(positive(evaluator_->to_int(size), *pair.value, "the number of units of a stage of `sizes`", frame));
+      partition.sizes.push_back(static_cast<std::uint32_t>(allowed(size, *pair.value, directive::kUnits, frame)));
       if (evaluator_->failed()) return;
-    }
-    if (!evaluator_->failed() && partition.sizes.size() != partition.into.extent) {
-      evaluator_->fail(Code::sizes_do_not_match, pair.value->range, frame, "`sizes` has {} for {}", counted(partition.sizes.size(), "entry", "entries"),
-                       counted(partition.into.extent, "stage"));
     }
   }
   add(std::move(partition));
@@ -123,7 +118,7 @@ void ScheduleBuilder::split(const ast::SplitStmt& stmt, Frame& frame) {
   split.loc = evaluator_->here(stmt.range, frame);
   split.dim = evaluator_->context().symbol(stmt.dimension.name);
   split.dim_loc = evaluator_->here(stmt.dimension.range, frame);
-  for (const ast::Pair& pair : stmt.into) split.into.push_back(extent(pair, "the number of parts", frame));
+  for (const ast::Pair& pair : stmt.into) split.into.push_back(extent(pair, directive::kParts, frame));
   for (const ast::Target& target : stmt.targets) split.targets.push_back(evaluator_->eval_target(target, frame));
   if (evaluator_->failed()) return;
   if (split.targets.empty()) {  // of all work
@@ -165,33 +160,16 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
       const auto* name = llvm::dyn_cast<ast::NameExpr>(pair.value);
       if (name != nullptr) replicate.reduce = directive::parse_reduce(name->name);
       replicate.reduce_loc = evaluator_->here(pair.range, frame);
-      continue;
-    }
-    const Value value = evaluator_->convert(evaluator_->eval(*pair.value, frame), {sema::TypeKind::number}, pair.value->range, frame);
-    if (evaluator_->failed()) return;
-    const double number = evaluator_->to_float(value);
-    if (pair.name.name == "bucket") {
-      if (number < 1) {
-        evaluator_->fail(Code::not_positive, pair.value->range, frame, "the size of a bucket is `{}`; it must be positive", describe(value))
-            .hint("write `bucket: 25MiB`");
-        return;
-      }
-      replicate.bucket_bytes = static_cast<std::int64_t>(number);
+    } else if (pair.name.name == "bucket") {
+      replicate.bucket_bytes = number(*pair.value, directive::kBucket, frame);
     } else if (pair.name.name == "zero") {
-      if (number < 0 || number > 3) {
-        evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`zero` is `{}`; it must be 0, 1, 2 or 3", describe(value));
-        return;
-      }
-      replicate.zero = static_cast<std::uint32_t>(number);
+      replicate.zero = count(*pair.value, directive::kZero, frame);
       replicate.zero_loc = evaluator_->here(pair.range, frame);
     } else if (pair.name.name == "prefetch") {
-      if (number < 0 || number > std::numeric_limits<std::int32_t>::max()) {
-        evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`prefetch` is `{}`; it counts runs of work, from 0 on", describe(value));
-        return;
-      }
-      replicate.prefetch = static_cast<std::uint32_t>(number);
+      replicate.prefetch = count(*pair.value, directive::kPrefetch, frame);
       replicate.prefetch_loc = evaluator_->here(pair.range, frame);
     }
+    if (evaluator_->failed()) return;
   }
   add(std::move(replicate));
 }
@@ -206,7 +184,7 @@ void ScheduleBuilder::treat(const ast::TreatStmt& stmt, Frame& frame) {
     for (const ast::Pair& pair : stmt.settings) {
       const auto* word = llvm::dyn_cast<ast::NameExpr>(pair.value);
       if (pair.name.name == "what" && word != nullptr && word->name == "optimizer") offload.what = directive::Offload::What::optimizer;
-      if (pair.name.name == "window") offload.window = positive(*pair.value, "the window", frame);
+      if (pair.name.name == "window") offload.window = count(*pair.value, directive::kWindow, frame);
     }
     return add(std::move(offload));
   }
@@ -221,7 +199,7 @@ void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
   for (const ast::Target& target : stmt.targets) stream.targets.push_back(evaluator_->eval_target(target, frame));
   for (const ast::Pair& pair : stmt.settings) {
     if (pair.name.name == "window") {
-      stream.window = positive(*pair.value, "the window", frame);
+      stream.window = count(*pair.value, directive::kWindow, frame);
       stream.window_loc = evaluator_->here(pair.range, frame);
     }
     if (pair.name.name == "priority") {

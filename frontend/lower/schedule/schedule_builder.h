@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/lower/evaluate/evaluator.h"
+#include "ir/directive/numbers.h"
 
 namespace piper::lower {
 
@@ -77,10 +78,11 @@ class ScheduleBuilder {
   /// The targets that place what the partition made, those that hold over others first.
   std::vector<PlacedBy> places_of(const directive::Selector& asked, const directive::Partition& made, const DeviceSet& devices) const;
   void leave_out_claimed(OrderValue& value) const;
-  /// A count of at least 1; reports when it is none.
-  std::uint32_t positive(const ast::Expr& expr, std::string_view what, Frame& frame);
-  std::uint32_t positive(std::int64_t value, const ast::Expr& from, std::string_view what, const Frame& frame);
-  directive::NamedExtent extent(const ast::Pair& pair, std::string_view what, Frame& frame);
+  /// The value; reports one that the number may not be.
+  std::int64_t number(const ast::Expr& expr, const directive::Number& number, Frame& frame);
+  std::int64_t allowed(const Value& value, const ast::Expr& from, const directive::Number& number, const Frame& frame);
+  std::uint32_t count(const ast::Expr& expr, const directive::Number& allowed, Frame& frame) { return static_cast<std::uint32_t>(number(expr, allowed, frame)); }
+  directive::NamedExtent extent(const ast::Pair& pair, const directive::Number& allowed, Frame& frame);
 
   /// Into how many pieces the work is cut at least, as far as it is known.
   struct Pieces {
@@ -119,6 +121,7 @@ class ScheduleBuilder {
   std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` was given none that can be; reported
+  bool lacks_places_ = false;   // something that says where work runs is left out
   std::vector<std::string_view> given_settings_, failed_settings_;
   bool miswritten_setting_ = false;  // under a name that no setting has, or as `data = ...`
 };

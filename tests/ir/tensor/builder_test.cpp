@@ -114,18 +114,6 @@ TEST_F(TensorBuilder, DropoutsAreKeyedByPathAndNumber) {
   EXPECT_EQ(context.text(graph.node(graph.value(two).def).attrs.seed), "block.3.mlp.0.dropout.1");
 }
 
-TEST_F(TensorBuilder, SumsOverSamplesThatAreReadCoupleThem) {
-  const ValueId x = leaf("f32[batch: 4*, dim: 8]");
-  const ValueId total = build.sum(x, {context.symbol("batch")}).value;
-  EXPECT_TRUE(coupling_ops(graph).empty());
-  build.binary(Op::sub, x, total);
-  ASSERT_EQ(coupling_ops(graph).size(), 1u);
-  EXPECT_EQ(coupling_ops(graph)[0], graph.value(total).def);
-  build.along(Op::softmax, x, context.symbol("batch"));
-  EXPECT_EQ(coupling_ops(graph).size(), 2u);
-  for (const Graph& model : {gpt_model(context, {}), mlp_model(context, {}), two_tower_model(context, {})}) EXPECT_TRUE(coupling_ops(model).empty());
-}
-
 TEST(Symbols, AreInternedOnce) {
   SymbolTable symbols;
   const Symbol a = symbols.intern("batch"), b = symbols.intern("seq");

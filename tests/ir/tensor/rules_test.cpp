@@ -152,40 +152,32 @@ TEST(TensorLayout, PartsOfTheOperandsGivePartsOfTheResults) {
   expect_golden("tests/ir/testdata/tensor_layouts.out", table);
 }
 
-TEST(TensorSampling, AgreesWithTheLayoutOfTheSampledDimension) {
+TEST(TensorSampling, OpsMayRunOnSomeSamples) {
   for (const OpInfo& op : all_ops()) {
     Context context;
-    const AxisShare batch = AxisShare::cut(context.symbol("batch"));
-    for (const OpCase& c : cases_of(op.op, context)) {
-      llvm::SmallVector<AxisShare, 4> cut;
-      bool sampled = false;
-      for (const Type& type : c.operands) {
-        cut.push_back(type.find(batch.dim) ? batch : AxisShare());
-        sampled = sampled || type.find(batch.dim);
-      }
-      if (!sampled) continue;
-      const std::vector<Row> all = rows(c.op, c.operands, result_types(c, context.symbols), c.attrs);
-      const auto row = std::find_if(all.begin(), all.end(), [&](const Row& each) { return each.operands == cut; });
-      ASSERT_NE(row, all.end()) << info(c.op).name << " (" << c.what << ")";
-      SCOPED_TRACE(describe(c, *row, context));
-      EXPECT_TRUE(is_samplewise(c.op, c.operands, c.attrs));
-      EXPECT_EQ(row->results[0].share == Share::partial, sums_samples(c.op, c.operands, c.attrs));
-    }
+    for (const OpCase& c : cases_of(op.op, context)) EXPECT_NE(sampling(c.op, c.operands, result_types(c, context.symbols), c.attrs), Sampling::coupled) << info(c.op).name << " (" << c.what << ")";
   }
 }
 
 TEST(TensorSampling, AnOpAlongTheSampledDimensionCouplesSamples) {
   Context context;
+  const auto of = [&](Op op, std::vector<Type> operands, const std::string& attrs) {
+    const OpCase c{op, "", std::move(operands), make_attrs(context, attrs)};
+    return sampling(c.op, c.operands, result_types(c, context.symbols), c.attrs);
+  };
   const Type x = make_type(context, "f32[batch: 4*, dim: 6]");
   for (const Op op : {Op::max, Op::softmax, Op::log_softmax, Op::rms_norm, Op::layer_norm, Op::rename}) {
-    EXPECT_FALSE(is_samplewise(op, std::vector{x}, make_attrs(context, "dims: batch; dims2: other"))) << info(op).name;
-    EXPECT_TRUE(is_samplewise(op, std::vector{x}, make_attrs(context, "dims: dim; dims2: other"))) << info(op).name;
+    EXPECT_EQ(of(op, {x}, "dims: batch; dims2: other"), Sampling::coupled) << info(op).name;
+    EXPECT_EQ(of(op, {x}, "dims: dim; dims2: other"), Sampling::independent) << info(op).name;
   }
+  EXPECT_EQ(of(Op::sum, {x}, "dims: batch"), Sampling::summed);
+  EXPECT_EQ(of(Op::sum, {x}, "dims: dim"), Sampling::independent);
+  EXPECT_EQ(of(Op::contract, {x, make_type(context, "f32[batch: 4*, out: 2]")}, "dims: batch"), Sampling::summed);
   const Type table = make_type(context, "f32[batch: 4*, dim: 6]"), indices = make_type(context, "i64[seq: 3]");
-  EXPECT_FALSE(is_samplewise(Op::lookup, std::vector{table, indices}, {}));
+  EXPECT_EQ(of(Op::lookup, {table, indices}, ""), Sampling::coupled);
   const Type q = make_type(context, "f32[batch: 4*, heads: 2, width: 2]");
-  EXPECT_FALSE(is_samplewise(Op::attend, std::vector{q, q, q}, make_attrs(context, "causal: true; scalar: 1")));
-  EXPECT_FALSE(is_samplewise(Op::cross_entropy, std::vector{x, make_type(context, "i64[dim: 6]")}, make_attrs(context, "dims: batch")));
+  EXPECT_EQ(of(Op::attend, {q, q, q}, "causal: true; scalar: 1"), Sampling::coupled);
+  EXPECT_EQ(of(Op::cross_entropy, {x, make_type(context, "i64[dim: 6]")}, "dims: batch"), Sampling::coupled);
 }
 
 TEST(TensorCost, CountsWork) {

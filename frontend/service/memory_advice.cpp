@@ -1,4 +1,4 @@
-#include "passes/plan/memory_advice.h"
+#include "frontend/service/memory_advice.h"
 
 #include <algorithm>
 #include <map>
@@ -13,9 +13,12 @@
 #include "passes/plan/requirements.h"
 #include "passes/selectors/select.h"
 
-namespace piper::passes {
+namespace piper::service {
 
 using namespace dag;
+using passes::memory_table;
+using passes::MemoryRow;
+using passes::peak_memory;
 
 namespace {
 
@@ -84,7 +87,7 @@ std::optional<Saving> with_parameters_cut(directive::Strategy strategy) {
 std::vector<std::vector<Saving>> savings(const tensor::Graph& model, const directive::Strategy& strategy) {
   std::vector<std::vector<Saving>> savings(4);
   for (const directive::Selector& target : pieces(model, strategy)) {
-    const std::string text = print_selector(target, model.context().symbols);
+    const std::string text = passes::print_selector(target, model.context().symbols);
     // Made in place: the compiler takes a moved variant's other forms for read.
     if (!has<directive::Recompute>(strategy)) {
       savings[0].push_back({"recompute " + text, strategy});
@@ -115,7 +118,7 @@ directive::Strategy with_prefetch(directive::Strategy strategy, std::uint32_t mo
 
 class Advice {
  public:
-  Advice(tensor::Graph& model, directive::Strategy strategy, const Options& options) : model_(model), options_(options) {
+  Advice(const tensor::Graph& model, directive::Strategy strategy, const passes::Options& options) : model_(model), options_(options) {
     for (const directive::Directive& line : strategy.directives) {
       const auto* require = std::get_if<directive::Require>(&line);
       if (require != nullptr && require->measure == directive::Measure::peak_memory) bounds_.push_back(*require);
@@ -124,12 +127,11 @@ class Advice {
     strategy_ = std::move(strategy);
     options_.after = nullptr;
     options_.verify_each = false;
-    options_.memory_advice = [] { return std::string(); };  // the lines compiled here require nothing
+    options_.memory_advice = nullptr;
   }
 
   std::string text() {
-    DiagnosticSink unread(model_.context().locations);
-    const std::optional<Dag> plan = compile(model_, strategy_, unread, options_);
+    const std::optional<Dag> plan = compile(strategy_);
     if (!plan) return "";
     const std::int64_t now = peak_memory(*plan).bytes;
     const std::int64_t enough = now - least_saved(now);
@@ -151,10 +153,15 @@ class Advice {
   }
 
  private:
-  /// Of the largest arena; nothing where it does not compile.
-  std::optional<std::int64_t> peak(const directive::Strategy& strategy) {
+  std::optional<Dag> compile(const directive::Strategy& strategy) const {
     DiagnosticSink unread(model_.context().locations);
-    const std::optional<Dag> dag = compile(model_, strategy, unread, options_);
+    const std::optional<passes::Prepared> prepared = passes::prepare(model_, strategy, unread);
+    return prepared ? passes::compile(*prepared, unread, options_) : std::nullopt;
+  }
+
+  /// Of the largest arena; nothing where it does not compile.
+  std::optional<std::int64_t> peak(const directive::Strategy& strategy) const {
+    const std::optional<Dag> dag = compile(strategy);
     return dag ? std::optional(peak_memory(*dag).bytes) : std::nullopt;
   }
 
@@ -193,14 +200,14 @@ class Advice {
     return "`prefetch: " + std::to_string(fit) + "` is the largest that fits";
   }
 
-  tensor::Graph& model_;
+  const tensor::Graph& model_;
   directive::Strategy strategy_;
-  Options options_;
+  passes::Options options_;
   std::vector<directive::Require> bounds_;
 };
 
 }  // namespace
 
-std::string memory_advice(tensor::Graph& model, const directive::Strategy& strategy, const Options& options) { return Advice(model, strategy, options).text(); }
+std::string memory_advice(const lower::Lowered& lowered, const passes::Options& options) { return Advice(lowered.model, lowered.strategy, options).text(); }
 
-}  // namespace piper::passes
+}  // namespace piper::service

@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "frontend/lower/lower.h"
 #include "passes/pipeline.h"
 
-namespace piper::passes {
+namespace piper::service {
 
 /// `it would be 45.8KiB with `recompute stage`, 42.3KiB with `zero: 3`; …`, after the largest `prefetch` that fits. A line that saves less
-/// than a twentieth of what is missing is not told; where there is no other, what takes most memory is. The model was compiled before.
-std::string memory_advice(tensor::Graph& model, const directive::Strategy& strategy, const Options& options);
+/// than a twentieth of what is missing is not told; where there is no other, what takes most memory is.
+std::string memory_advice(const lower::Lowered& lowered, const passes::Options& options);
 
-}  // namespace piper::passes
+}  // namespace piper::service

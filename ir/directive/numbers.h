@@ -1,0 +1,44 @@
+#pragma once
+// The numbers of directives and what each may be, said once for what evaluates programs, what reads texts and what a program makes in memory.
+//
+//   kWindow.allows(0)          ->  false
+//   kWindow.refusal("0", true) ->  "the window is `0`; it must be at least 1"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "ir/directive/directive.h"
+
+namespace piper::directive {
+
+/// Of whatever is counted.
+inline constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::max();
+
+struct Number {
+  std::string_view what;       // as a message calls it
+  std::int64_t least = 1, most = kMostCounted;
+  std::string_view rule = {};  // that it keeps to; none: its bounds
+  std::string_view hint = {};
+  Code code = Code::not_positive;
+
+  bool allows(std::int64_t value) const { return value >= least && value <= most; }
+  /// What is wrong with a value, in the words that it was written with.
+  std::string refusal(std::string_view written, bool too_small) const;
+};
+
+inline constexpr Number kStages{.what = "the number of stages"};
+inline constexpr Number kUnits{.what = "the number of units of a stage of `sizes`"};
+inline constexpr Number kParts{.what = "the number of parts"};
+inline constexpr Number kWindow{.what = "the window"};
+inline constexpr Number kBucket{
+    .what = "the size of a bucket", .most = std::numeric_limits<std::int64_t>::max(), .rule = "it must be positive", .hint = "write `bucket: 25MiB`"};
+inline constexpr Number kZero{.what = "`zero`", .least = 0, .most = 3, .rule = "it must be 0, 1, 2 or 3", .code = Code::setting_out_of_range};
+inline constexpr Number kPrefetch{.what = "`prefetch`", .least = 0, .rule = "it counts runs of work, from 0 on", .code = Code::setting_out_of_range};
+
+/// Reports the numbers of a directive that they may not be: of one that no text and no program gave.
+void check_numbers(const Directive& directive, DiagnosticSink& sink);
+
+}  // namespace piper::directive
