@@ -16,6 +16,7 @@ class Rounds {
   explicit Rounds(Facts& facts) : facts_(facts), dag_(facts.dag) {}
 
   void check() {
+    if (!placed()) return;
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
       if (!node.chunk.valid()) continue;
@@ -49,6 +50,31 @@ class Rounds {
   }
 
  private:
+  /// What orders say of gathers before there are rounds: each makes parameters whole for work that reads them, and stands behind work.
+  bool placed() {
+    std::set<std::pair<NodeId, NodeId>> seen;
+    for (const dag::Dag::PlacedGather& gather : dag_.placed_gathers) {
+      const auto refuse = [&](const std::string& what) {
+        facts_.sink.report(Code::wrong_order, gather.loc, "`{}` is placed {}", facts_.name(gather.whole), what);
+        return false;
+      };
+      for (const NodeId use : gather.uses) {
+        if (!gathers(gather.whole, use)) return refuse("for `" + facts_.name(use) + "`, which reads no parameters that it gathers");
+        if (!seen.emplace(gather.whole, use).second) return refuse("twice for `" + facts_.name(use) + "`");
+      }
+      for (const NodeId before : gather.after) {
+        if (!runs_body(facts_.node(before).kind)) return refuse("behind `" + facts_.name(before) + "`, which is no work");
+      }
+    }
+    return true;
+  }
+
+  bool gathers(NodeId whole, NodeId use) const {
+    const Node &maker = facts_.node(whole), &reader = facts_.node(use);
+    const std::span<const Input> inputs = dag_.inputs_of(reader);
+    return unites_blocks(maker.kind) && in_blocks(maker) && runs_body(reader.kind) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == whole; });
+  }
+
   using Round = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
   static Round round(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
 

@@ -88,6 +88,9 @@ class Tables {
     if (!nodes()) return false;
     const bool join_nodes = every(dag_.temporal, [&](const auto& edge) { return exists(edge.first) && exists(edge.second); });
     if (!join_nodes) return fail("a temporal edge refers to a node that does not exist");
+    const auto all_exist = [&](const std::vector<NodeId>& nodes) { return std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) { return exists(id); }); };
+    const bool gather_nodes = every(dag_.placed_gathers, [&](const auto& placed) { return exists(placed.whole) && all_exist(placed.uses) && all_exist(placed.after); });
+    if (!gather_nodes) return fail("a gather that an order places refers to a node that does not exist");
     run_both(num_nodes_, [&] { outputs(); }, [&] { positions(); });
     return facts_.ok();
   }

@@ -77,7 +77,9 @@ class Names {
     for (const auto& [name, region] : nameable.regions) exists_[name] = region.exists;
     for (const directive::Directive& directive : strategy.directives) {
       const auto* partition = std::get_if<directive::Partition>(&directive);
-      if (partition != nullptr && nameable.of_model) exists_.try_emplace(partition->into.name, partition->into.extent, true);
+      if (partition == nullptr || !nameable.of_model) continue;
+      std::vector<bool>& parts = exists_[partition->into.name];  // of a name that the model has, too, it takes the model's
+      parts.resize(std::max<std::size_t>(parts.size(), partition->into.extent), true);
     }
     regions_ = texts(nameable.context);
     for (const directive::NamedExtent& dim : dimensions(strategy)) exists_[dim.name].assign(dim.extent, true);
