@@ -1,9 +1,9 @@
 // The way of sample programs down the levels, as text; and each pass by itself, from the text before it to the text behind it.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <set>
-#include <span>
 
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
@@ -14,6 +14,11 @@
 namespace piper::test {
 namespace {
 
+/// A folder per pass: NAME.pir is a text that it takes, NAME.expected.pir what it makes of it; of `build`, which takes a model, there is the latter alone.
+const std::filesystem::path kFolder = "tests/passes/testdata/passes";
+
+std::filesystem::path text_of(std::string_view pass, std::string_view name, std::string_view ending) { return kFolder / pass / (std::string(name) + std::string(ending)); }
+
 std::string reports(const DiagnosticSink& sink, const Context& context) { return render_text(sink.sorted(), context.locations.files()); }
 
 struct Levels {
@@ -21,107 +26,106 @@ struct Levels {
   DiagnosticSink sink{context.locations};
 
   /// The text read, changed by a pass if one is named, and written.
-  std::string again(const std::string& text, std::string_view pass, const passes::Options& options) {
+  std::string again(const std::string& text, std::string_view pass) {
     std::vector<directive::Directive> directives;
     std::optional<dag::Dag> dag = dag::parse(context.locations.files().add("level.pir", text), context, sink, &directives);
     if (!dag) return reports(sink, context);
     const directive::Strategy written{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = directives, .settings = dag->settings};
-    if (!pass.empty() && !passes::run_pass(pass, *dag, written, sink, options)) return reports(sink, context);
+    if (!pass.empty() && !passes::run_pass(pass, *dag, written, sink, {})) return reports(sink, context);
     return dag::print(*dag, directives);
-  }
-
-  /// Compiles and compares the text after every pass with `tests/passes/testdata/levels/NAME.PASS.pir`; a pass that changes nothing has no such text. Read from its text, what the pass before
-  /// left becomes the same. `kept`: passes whose texts are kept; none: all.
-  void expect(const std::string& name, tensor::Graph model, const directive::Strategy& strategy, bool forward_only = false, const std::set<std::string_view>& kept = {}) {
-    passes::Options options;
-    options.forward_only = forward_only;
-    options.verify_each = true;
-    passes::Options of_pass;
-    of_pass.forward_only = forward_only;
-    std::string before;
-    options.after = [&](std::string_view pass, const dag::Dag& dag) {
-      const std::string text = dag::print(dag, strategy.directives);
-      if (text == before) return;
-      if (kept.empty() || kept.contains(pass)) expect_golden("tests/passes/testdata/levels/" + name + "." + std::string(pass) + ".pir", text);
-      EXPECT_EQ(again(text, "", of_pass), text);
-      EXPECT_EQ(before.empty() ? text : again(before, pass, of_pass), text) << pass;
-      before = text;
-    };
-    const std::optional<dag::Dag> dag = test::compile(model, strategy, sink, options);
-    ASSERT_TRUE(dag) << reports(sink, context);
-    EXPECT_TRUE(sink.empty()) << reports(sink, context);
-    EXPECT_EQ(dag->level, dag::Level::planned);
   }
 };
 
-TEST(Levels, LineOfTwoStages) {
-  Levels levels;
-  StrategyBuilder build(levels.context, {{"pp", 2}});
-  levels.expect("line", mlp_chain(levels.context, {.layers = 2, .batch = 4, .dim = 2, .hidden = 3}), build.line(2, 2).strategy());
-}
+struct Sample {
+  const char* name;
+  std::uint32_t layers;
+  std::vector<Index> mesh;
+  std::function<void(StrategyBuilder& build)> say;
+  std::set<std::string_view> kept;  // passes whose folders have the text in front of them
+  bool forward_only = false;
+};
 
-TEST(Levels, ForwardOnly) {
-  Levels levels;
-  StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});
-  levels.expect("forward", mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3}), build.line(2, 2).replicate({"dp"}).strategy(), true);
-}
-
-TEST(Levels, ReplicasClippingHalves) {
-  Levels levels;
-  StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});
-  build.line(2, 2).replicate({"dp"}, 100).clip(1.0).one_f_one_b(2, 2, true);
-  levels.expect("replicas", mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3}), build.strategy());
-}
-
-TEST(Levels, BlocksOfParameters) {
-  Levels levels;
-  StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});
-  build.line(2, 2).replicate({"dp"}, {}, {}, 3).one_f_one_b(2, 2);
-  levels.expect("blocks", mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3}), build.strategy(), false, {"replicate", "order", "rounds"});
-}
-
-TEST(Levels, RoundsOfReductions) {
-  Levels levels;
-  StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});
-  build.line(2, 2).replicate({"dp"}, {}, {}, 2).one_f_one_b(2, 2);
-  levels.expect("rounds", mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3}), build.strategy(), false, {"order", "rounds"});
-}
-
-/// The order with the gather for a forward in front of it, wherever a rank runs one of that microbatch.
-void name_gathers(directive::Order& order, Symbol mb, std::uint32_t microbatch) {
-  std::vector<std::uint32_t> children;
-  for (directive::RankSteps& rank : order.ranks) {
-    const std::span<const std::uint32_t> steps = std::span(order.children).subspan(rank.first_step, rank.num_steps);
-    rank.first_step = static_cast<std::uint32_t>(children.size());
-    for (const std::uint32_t step : steps) {
-      directive::OrderOp op = order.ops[order.steps[step].first];
-      const auto coordinates = std::span(order.coordinates).subspan(op.first_coordinate, op.num_coordinates);
-      if (op.pass == Pass::F && std::any_of(coordinates.begin(), coordinates.end(), [&](const auto& c) { return c.name == mb && c.index == microbatch; })) {
-        op.part = directive::Part::gather;
-        order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, op.loc});
-        order.ops.push_back(op);
-        children.push_back(static_cast<std::uint32_t>(order.steps.size() - 1));
-      }
-      children.push_back(step);
-    }
-    rank.num_steps = static_cast<std::uint32_t>(children.size()) - rank.first_step;
-  }
-  order.children = std::move(children);
-}
-
-TEST(Levels, GathersThatAnOrderPlaces) {
-  Levels levels;
-  StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});
-  build.line(2, 3).replicate({"dp"}, {}, {}, 3);
-  for (const std::uint32_t rank : {0u, 1u}) {
-    build.rank({{"pp", rank}});
-    for (const Pass pass : {Pass::F, Pass::B}) {
-      for (const std::uint32_t mb : {0u, 1u, 2u}) build.op(pass, {{"stage", rank}, {"mb", mb}});
+/// A third microbatch's gather stands in the order, which places all others by itself.
+void gathers_by_hand(StrategyBuilder& build) {
+  build.line(1, 3).replicate({"dp"}, {}, {}, 3).rank({{"pp", 0}});
+  for (const Pass pass : {Pass::F, Pass::B}) {
+    for (const std::uint32_t mb : {0u, 1u, 2u}) {
+      if (pass == Pass::F && mb == 2) build.op(pass, {{"stage", 0}, {"mb", mb}}, directive::Part::gather);
+      build.op(pass, {{"stage", 0}, {"mb", mb}});
     }
   }
-  directive::Strategy strategy = build.strategy();
-  name_gathers(std::get<directive::Order>(strategy.directives.back()), levels.context.symbol("mb"), 2);
-  levels.expect("gathers", mlp_chain(levels.context, {.layers = 2, .batch = 12, .dim = 2, .hidden = 3}), strategy, false, {"order", "rounds"});
+}
+
+void offloading(StrategyBuilder& build, directive::Offload::What what) {
+  build.line(1, 3).one_f_one_b(1, 3);
+  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, what, build.next_line()});
+}
+
+std::vector<Sample> samples() {
+  const std::vector<Index> line = {{"pp", 2}}, one = {{"pp", 1}}, copies = {{"pp", 1}, {"dp", 2}};
+  return {
+      {"line", 2, line, [](auto& build) { build.line(2, 2); }, {"build", "split", "place", "communicate", "order", "plan"}},
+      {"frozen", 2, one, [](auto& build) { build.line(1, 2).add(directive::Freeze{{build.selector({{"layer", 0}})}, build.next_line()}); }, {"build"}},
+      {"recomputed", 2, one, [](auto& build) { build.line(1, 2).add(directive::Recompute{{build.selector({{"layer", 1}})}, build.next_line()}); }, {"split", "plan"}},
+      {"copies", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}).clip(1.0); }, {"replicate", "communicate", "order", "plan"}},
+      {"forward", 2, line, [](auto& build) { build.line(2, 2); }, {"drop_backward"}, true},
+      {"halves", 2, line, [](auto& build) { build.line(2, 2).one_f_one_b(2, 2, true); }, {"order"}},
+      {"blocks", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 3).one_f_one_b(1, 2); }, {"replicate", "communicate", "rounds", "plan"}},
+      {"reductions", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 2).one_f_one_b(1, 2); }, {"rounds"}},
+      {"gathers", 1, copies, gathers_by_hand, {"order", "rounds"}},
+      {"activations", 1, one, [](auto& build) { offloading(build, directive::Offload::What::activations); }, {"offload", "plan"}},
+      {"optimizer", 1, one, [](auto& build) { offloading(build, directive::Offload::What::optimizer); }, {"offload"}},
+  };
+}
+
+class SamplePrograms : public testing::TestWithParam<Sample> {};
+
+TEST_P(SamplePrograms, EveryPassTakesTheTextBeforeIt) {
+  const Sample& sample = GetParam();
+  Levels levels;
+  StrategyBuilder build(levels.context, sample.mesh);
+  sample.say(build);
+  const directive::Strategy strategy = build.strategy();
+  passes::Options options;
+  options.forward_only = sample.forward_only;
+  options.verify_each = true;
+  std::string before;
+  options.after = [&](std::string_view pass, const dag::Dag& dag) {
+    const std::string text = dag::print(dag, strategy.directives);
+    const bool kept = sample.kept.contains(pass);
+    EXPECT_TRUE(std::filesystem::is_directory(kFolder / pass) || updating()) << "no folder of `" << pass << "`";
+    EXPECT_EQ(levels.again(text, ""), text);
+    if (pass == "build") {
+      if (kept) expect_golden(text_of(pass, sample.name, ".expected.pir"), text);
+    } else {
+      if (kept) expect_golden(text_of(pass, sample.name, ".pir"), before);
+      EXPECT_EQ(levels.again(before, pass), text) << pass;
+    }
+    before = text;
+  };
+  const std::optional<dag::Dag> dag = test::compile(products(levels.context, sample.layers, 12), strategy, levels.sink, options);
+  ASSERT_TRUE(dag) << reports(levels.sink, levels.context);
+  EXPECT_TRUE(levels.sink.empty()) << reports(levels.sink, levels.context);
+  EXPECT_EQ(dag->level, dag::Level::planned);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, SamplePrograms, testing::ValuesIn(samples()), [](const auto& sample) { return sample.param.name; });
+
+TEST(Levels, TextsOfEveryPass) {
+  for (const auto& folder : std::filesystem::directory_iterator(kFolder)) {
+    const std::string pass = folder.path().filename().string();
+    bool any = false;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      any = true;
+      const std::string name = file.path().stem().string();
+      if (name.ends_with(".expected")) continue;
+      Levels levels;
+      const std::optional<std::string> text = read_text(file.path());
+      ASSERT_TRUE(text) << file.path();
+      expect_golden(text_of(pass, name, ".expected.pir"), levels.again(*text, pass));
+    }
+    EXPECT_TRUE(any) << pass;
+  }
 }
 
 /// What a text says of layouts comes from lines that its directives must still have.
@@ -137,15 +141,7 @@ TEST(Levels, LayoutsOfOtherLines) {
   };
   tensor::Graph model = mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
   ASSERT_TRUE(test::compile(model, strategy, levels.sink, options));
-  EXPECT_NE(levels.again(placed, "replicate", {}).find("divide its samples over `dp`, and its lines over no axis"), std::string::npos);
-}
-
-TEST(Levels, Offloaded) {
-  Levels levels;
-  StrategyBuilder build(levels.context, {{"pp", 2}});
-  build.line(2, 4).one_f_one_b(2, 4);
-  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, directive::Offload::What::activations, build.next_line()});
-  levels.expect("offload", mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3}), build.strategy(), false, {"order", "offload"});
+  EXPECT_NE(levels.again(placed, "replicate").find("divide its samples over `dp`, and its lines over no axis"), std::string::npos);
 }
 
 }  // namespace

@@ -97,6 +97,22 @@ Graph mlp_chain(Context& context, const MlpSize& size) {
   return std::move(m.graph);
 }
 
+Graph products(Context& context, std::uint32_t layers, std::int64_t batch) {
+  Modeller m(context, "line");
+  Builder& b = m.build;
+  const tensor::Type type = m.type(DType::f64, {{"batch", batch}, {"in", 2}});
+  ValueId x = b.input("x", type);
+  for (std::uint32_t l = 0; l < layers; ++l) {
+    m.enter("layer", l);
+    const ValueId w = m.weight("w", m.type(DType::f64, {{l % 2 == 0 ? "in" : "out", 2}, {l % 2 == 0 ? "out" : "in", 2}}), kWide);
+    x = must(b.matmul(x, w));
+    m.leave();
+  }
+  const ValueId target = b.input("target", m.type(DType::f64, {{"batch", batch}, {layers % 2 == 0 ? "in" : "out", 2}}));
+  must(b.loss("line.loss.0", must(b.unary(Op::square, must(b.binary(Op::sub, x, target))))));
+  return std::move(m.graph);
+}
+
 Graph small_gpt(Context& context, const GptSize& size) {
   Modeller m(context, "gpt");
   Builder& b = m.build;
@@ -299,9 +315,9 @@ StrategyBuilder& StrategyBuilder::rank(const std::vector<Index>& fixed) {
   return *this;
 }
 
-StrategyBuilder& StrategyBuilder::op(Pass pass, std::vector<Index> coordinates) {
+StrategyBuilder& StrategyBuilder::op(Pass pass, std::vector<Index> coordinates, directive::Part part) {
   const LocId loc = next_line();
-  directive::OrderOp op{pass, directive::Part::none, static_cast<std::uint32_t>(order_.coordinates.size()), static_cast<std::uint32_t>(coordinates.size()), loc};
+  directive::OrderOp op{pass, part, static_cast<std::uint32_t>(order_.coordinates.size()), static_cast<std::uint32_t>(coordinates.size()), loc};
   for (const auto& [name, index] : coordinates) order_.coordinates.push_back({context_.symbol(name), index, false});
   order_.children.push_back(static_cast<std::uint32_t>(order_.steps.size()));
   order_.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_.ops.size()), 1, loc});

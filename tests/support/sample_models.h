@@ -32,6 +32,9 @@ struct MlpSize {
 /// `mlp { layer[i] { up, gelu, down } }`, residual, and a squared error per element against `target`.
 tensor::Graph mlp_chain(Context& context, const MlpSize& size = {});
 
+/// `line { layer[i] { w } }`: a product each, and a squared error per element against `target`: the least that has stages, messages and gradients, whose texts fit a screen.
+tensor::Graph products(Context& context, std::uint32_t layers, std::int64_t batch);
+
 struct GptSize {
   std::uint32_t layers = 2;
   std::int64_t batch = 8, seq = 6, dim = 8, heads = 2, vocab = 11;
@@ -80,7 +83,7 @@ class StrategyBuilder {
 
   /// One operation per call on the rank that was begun last.
   StrategyBuilder& rank(const std::vector<Index>& fixed);
-  StrategyBuilder& op(Pass pass, std::vector<Index> coordinates);
+  StrategyBuilder& op(Pass pass, std::vector<Index> coordinates, directive::Part part = directive::Part::none);
   /// 1F1B of `stages` stages over the first mesh axis, `microbatches` each; with `halves` the backward is BI then BW.
   StrategyBuilder& one_f_one_b(std::uint32_t stages, std::uint32_t microbatches, bool halves = false);
   /// partition, split and place of a line: stage s on coordinate s of the first axis.
