@@ -52,7 +52,7 @@ class CallPrinter {
     switch (each.kind) {
       case Instruction::Kind::run: run_body(each); break;
       case Instruction::Kind::load:
-        out_ += line("copy in", "input " + number(each.subject) + ", samples " + number(each.first_sample) + " +" + number(each.samples) + share(each.cut) + " to " + number(operand[0]));
+        out_ += line("copy in", "input " + number(each.subject) + ", " + samples(stretches_of(program_, each).front()) + " to " + number(operand[0]));
         break;
       case Instruction::Kind::count: {
         std::string from;
@@ -70,16 +70,19 @@ class CallPrinter {
     }
   }
 
-  static std::string share(std::uint32_t cut) { return cut == Instruction::kNoCut ? "" : " of share " + number(cut); }
+  /// ` of stretch 0`; nothing where every rank has all.
+  std::string of_stretch(std::uint32_t stretch) const { return program_.stretches[stretch].cut.axes.empty() ? "" : " of stretch " + number(stretch); }
+  std::string samples(const CallStretch& call) const { return "samples " + number(call.first) + " +" + number(program_.stretches[call.stretch].extent) + of_stretch(call.stretch); }
 
   void run_body(const Instruction& each) {
     const KernelBody& body = bodies_[each.body];
     const std::uint64_t* operand = program_.operands.data() + each.first_operand;
+    const std::span<const CallStretch> stretches = stretches_of(program_, each);
     const auto place = [&](BufferIndex index) {
       const KernelBuffer& buffer = body.buffers[index];
       const std::uint32_t ports = body.num_inputs + body.num_outputs;
       if (buffer.place == KernelBuffer::Place::scratch) return buffer.name + " " + number(operand[ports] + static_cast<std::uint64_t>(buffer.offset));
-      return buffer.name + " " + number(operand[index]) + (buffer.in_blocks ? " + share " + number(each.cut) + " * " + number(each.block * tensor::dtype_bytes(buffer.dtype)) : "");
+      return buffer.name + " " + number(operand[index]) + (buffer.stretch >= 0 ? of_stretch(stretches[static_cast<std::size_t>(buffer.stretch)].stretch) : "");
     };
     const auto adds = [&](BufferIndex index) { return body.buffers[index].accumulates && program_.accumulate[each.first_accumulate + body.buffers[index].port] != 0; };
     for (const BodyStep& step : steps_[each.body]) {
@@ -94,7 +97,10 @@ class CallPrinter {
           const KernelEntry& kernel = kernels_.list()[step.number];
           std::string arguments;
           for (const Argument& argument : step.arguments) {
-            if (argument.kind == Argument::Kind::first_sample) arguments += ", samples from " + number(each.first_sample) + (each.cut == Instruction::kNoCut ? "" : " + share " + number(each.cut) + " * " + number(each.samples));
+            if (argument.kind == Argument::Kind::first) {
+              const CallStretch& call = stretches[static_cast<std::size_t>(argument.stretch)];
+              arguments += ", " + body.stretches[static_cast<std::size_t>(argument.stretch)] + "s from " + number(call.first) + of_stretch(call.stretch);
+            }
             if (argument.kind == Argument::Kind::buffer) arguments += ", " + place(argument.buffer);
             if (argument.kind == Argument::Kind::adds && adds(argument.buffer)) arguments += " +=";
           }
@@ -159,7 +165,7 @@ class CallPrinter {
       } else if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) {
         text += " to " + number(part.out);
       }
-      if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
+      if (part.stretch != PIPER_NO_STRETCH) text += ", stretch " + number(part.stretch);
       out_ += line(kCalls[comm.op], text + (copies ? "" : ", communicator " + number(comm.communicator)));
       if (part.flags & PIPER_ADDS) out_ += line("add", "its block to " + number(part.out));
     }

@@ -248,8 +248,8 @@ const char* disagreement(std::span<const Operation* const> members, std::size_t&
 }
 
 unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset) {
-  const std::uint64_t share = part.share == PIPER_NO_SHARE ? 0 : member.replica[part.share - 1];
-  return member.arena + offset + share * part.elements * element_bytes(part.dtype);
+  const std::uint64_t first = part.stretch == PIPER_NO_STRETCH ? 0 : member.stretches[part.stretch].first;
+  return member.arena + offset + first * element_bytes(part.dtype);
 }
 
 bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }

@@ -24,7 +24,7 @@ struct Operation {
   const PiperPart* parts = nullptr;  // action->num_parts of them
   unsigned char* arena = nullptr;
   unsigned char* host = nullptr;      // the rank's arena in the memory of the host
-  const uint32_t* replica = nullptr;  // of the rank: which share of a part is its own
+  const PiperStretch* stretches = nullptr;  // of the rank
   const PiperCommunicator* communicator = nullptr;
   std::uint32_t channel = 0;  // what `connect` gave for this communicator
   OperationState state = OperationState::done;
