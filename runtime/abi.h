@@ -39,6 +39,13 @@ typedef struct PiperStretch {
 } PiperStretch;
 #define PIPER_NO_STRETCH UINT32_MAX
 
+/* Block `index` of `members`: they are contiguous, and the first elements % members of them have one more than the others. */
+static inline PiperStretch piper_block(uint64_t elements, uint32_t members, uint32_t index) {
+  const uint64_t each = elements / members, more = elements % members;
+  const PiperStretch block = {each * index + (index < more ? index : more), each + (index < more ? 1 : 0), elements};
+  return block;
+}
+
 /* The end of the action at `position` of `stream`, `distance` steps ago (0 or 1). */
 typedef struct PiperWait {
   uint32_t stream;
@@ -51,8 +58,8 @@ typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2,
 
 /* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET where the
  * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own
- * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: `elements` is a multiple of the number of members; member i of the communicator has
- * block i of them. reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
+ * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: member i of the communicator has block i of
+ * `elements` (piper_block). reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
  * members to `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on the host.
  * Flags of reduce_scatter and gather: */
 #define PIPER_OWN_BLOCK 1u /* what is this member's alone (`out` of a reduce_scatter, `in` of a gather) is its block and nothing around it */

@@ -37,7 +37,23 @@ std::optional<Failure> check_stretches(std::uint32_t rank, const PiperProgram& p
   return std::nullopt;
 }
 
-std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, const PiperStretch* stretches, std::uint32_t stream, const PiperCommAction& action,
+std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator& communicator, const PiperStretch* stretches, std::uint32_t op, const PiperPart& part) {
+  if (dtype_name(part.dtype) == nullptr) return bad(rank, "a part has an unknown dtype");
+  if ((part.flags & ~flags_of(op)) != 0) return bad(rank, "a part has a flag that its operation does not know");
+  if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
+  if (part.stretch != PIPER_NO_STRETCH && (part.stretch >= program.num_stretches || part.elements != stretches[part.stretch].extent)) return bad(rank, "a part is not the stretch that it names");
+  const std::uint64_t size = element_bytes(part.dtype), first = part.stretch == PIPER_NO_STRETCH ? 0 : stretches[part.stretch].first;
+  const auto reaches = [&](std::uint32_t where_alone) {
+    const bool alone = op == where_alone && (part.flags & PIPER_OWN_BLOCK) != 0;
+    return (first + (alone ? piper_block(part.elements, communicator.num_members, communicator.self).extent : part.elements)) * size;
+  };
+  const bool reads = op == PIPER_SEND || (op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
+  if (reads && !inside(part.in, reaches(PIPER_GATHER), op == PIPER_FETCH ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is read outside the arena");
+  if (op != PIPER_SEND && !inside(part.out, reaches(PIPER_REDUCE_SCATTER), op == PIPER_OFFLOAD ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is written outside the arena");
+  return std::nullopt;
+}
+
+std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators, const PiperStretch* stretches, std::uint32_t stream, const PiperCommAction& action,
                                     std::vector<std::uint32_t>& stream_of) {
   if (action.op >= PIPER_COMM_OPS || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
     return bad(rank, "a communication refers to what does not exist");
@@ -49,16 +65,7 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
     return bad(rank, "a communication's parts or waits lie outside their table");
   }
   for (std::uint32_t i = 0; i < action.num_parts; ++i) {
-    const PiperPart& part = program.parts[action.first_part + i];
-    if (dtype_name(part.dtype) == nullptr) return bad(rank, "a part has an unknown dtype");
-    if ((part.flags & ~flags_of(action.op)) != 0) return bad(rank, "a part has a flag that its operation does not know");
-    if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
-    if (part.stretch != PIPER_NO_STRETCH && (part.stretch >= program.num_stretches || part.elements != stretches[part.stretch].extent)) return bad(rank, "a part is not the stretch that it names");
-    const std::uint64_t size = element_bytes(part.dtype), bytes = part.elements * size;
-    const std::uint64_t first = part.stretch == PIPER_NO_STRETCH ? 0 : stretches[part.stretch].first * size;
-    const bool reads = action.op == PIPER_SEND || (action.op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
-    if (reads && !inside(part.in, first + bytes, action.op == PIPER_FETCH ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is read outside the arena");
-    if (action.op != PIPER_SEND && !inside(part.out, first + bytes, action.op == PIPER_OFFLOAD ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is written outside the arena");
+    if (auto failure = check_part(rank, program, communicators[action.communicator], stretches, action.op, program.parts[action.first_part + i])) return failure;
   }
   for (std::uint32_t i = 0; i < action.num_waits; ++i) {
     const PiperWait& wait = program.waits[action.first_wait + i];
@@ -100,23 +107,23 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   if (program.state_bytes > program.arena_bytes || program.host_state_bytes > program.host_bytes) return bad(rank, "the state is larger than the arena");
   if (trains && !inside(program.scalars_offset, sizeof(PiperScalars), program.arena_bytes)) return bad(rank, "the scalars lie outside the arena");
   if (program.num_communicators && !communicators) return bad(rank, "the communicators are missing");
+  for (std::uint32_t c = 0; c < program.num_communicators; ++c) {
+    const PiperCommunicator& communicator = communicators[c];
+    if (communicator.num_members == 0 || communicator.self >= communicator.num_members || communicator.members[communicator.self] != rank) {
+      return bad(rank, "communicator `" + std::to_string(communicator.id) + "` does not have this rank where it says");
+    }
+  }
   if (auto failure = check_stretches(rank, program, stretches)) return failure;
   std::vector<std::uint32_t> stream_of(program.num_communicators);
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
     const PiperStream& stream = program.streams[s];
     if ((s == 0) != (stream.comm == nullptr) && stream.num_actions) return bad(rank, "stream 0 alone computes; all others communicate");
     for (std::uint32_t i = 0; stream.comm && i < stream.num_actions; ++i) {
-      if (auto failure = check_action(rank, program, stretches, s, stream.comm[i], stream_of)) return failure;
+      if (auto failure = check_action(rank, program, communicators, stretches, s, stream.comm[i], stream_of)) return failure;
     }
   }
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     if (auto failure = check_param(rank, program, stretches, program.params[p])) return failure;
-  }
-  for (std::uint32_t c = 0; c < program.num_communicators; ++c) {
-    const PiperCommunicator& communicator = communicators[c];
-    if (communicator.num_members == 0 || communicator.self >= communicator.num_members || communicator.members[communicator.self] != rank) {
-      return bad(rank, "communicator `" + std::to_string(communicator.id) + "` does not have this rank where it says");
-    }
   }
   return std::nullopt;
 }

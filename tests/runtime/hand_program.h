@@ -140,6 +140,7 @@ class HandJob {
 
   const PiperJob& finish();
   PiperJob& tables() { return job_; }
+  const PiperJob& tables() const { return job_; }
 
  private:
   struct Communicator {
