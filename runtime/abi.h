@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 9u
+#define PIPER_ABI_VERSION 10u
 #define PIPER_MAX_SLOTS 3 /* tensors of optimizer state that a parameter has at most */
 
 #ifdef __cplusplus
@@ -33,6 +33,19 @@ typedef struct PiperActionInfo {
   PiperPlace place;
 } PiperActionInfo;
 
+/* What a rank has of a dimension of a value, or of a bucket whose values lie end to end: the positions [first, first + extent) of `global`. */
+typedef struct PiperStretch {
+  uint64_t first, extent, global;
+} PiperStretch;
+#define PIPER_NO_STRETCH UINT32_MAX
+
+/* Block `index` of `members`: they are contiguous, and the first elements % members of them have one more than the others. */
+static inline PiperStretch piper_block(uint64_t elements, uint32_t members, uint32_t index) {
+  const uint64_t each = elements / members, more = elements % members;
+  const PiperStretch block = {each * index + (index < more ? index : more), each + (index < more ? 1 : 0), elements};
+  return block;
+}
+
 /* The end of the action at `position` of `stream`, `distance` steps ago (0 or 1). */
 typedef struct PiperWait {
   uint32_t stream;
@@ -45,20 +58,19 @@ typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2,
 
 /* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET where the
  * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own
- * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: `elements` is a multiple of the number of members; member i of the communicator has
- * block i of them. reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
+ * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: member i of the communicator has block i of
+ * `elements` (piper_block). reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
  * members to `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on the host.
  * Flags of reduce_scatter and gather: */
 #define PIPER_OWN_BLOCK 1u /* what is this member's alone (`out` of a reduce_scatter, `in` of a gather) is its block and nothing around it */
 #define PIPER_ADDS 2u      /* reduce_scatter: the sum is added to what lies there */
 #define PIPER_CLEARS 4u    /* reduce_scatter: a range of padding at `out` that this member sets to 0 before its other parts are read; nothing moves */
 #define PIPER_NO_OFFSET UINT64_MAX
-#define PIPER_NO_SHARE 0u
 typedef struct PiperPart {
   uint64_t in, out;   /* byte offsets in the arena */
   uint64_t elements;
   uint32_t dtype;     /* PiperDType */
-  uint32_t share;     /* both offsets are those of block 0, and this rank's is replica[share - 1] parts further; PIPER_NO_SHARE: the part is no block */
+  uint32_t stretch;   /* both offsets are those of position 0, and the part is what this rank has of PiperRank::stretches[stretch]; PIPER_NO_STRETCH: it begins there */
   uint32_t flags;     /* PIPER_OWN_BLOCK, PIPER_ADDS, PIPER_CLEARS */
   uint32_t reserved;
 } PiperPart;
@@ -87,7 +99,7 @@ typedef struct PiperParam {
   const char* name;
   uint64_t offset;             /* of its values */
   uint64_t grad_offset;        /* of its gradient accumulators */
-  uint64_t slot_offsets[PIPER_MAX_SLOTS];    /* optimizer state (adamw: first and second moment; sgd: momentum; then the master), PIPER_NO_OFFSET if none; with a share: of the rank's block */
+  uint64_t slot_offsets[PIPER_MAX_SLOTS];    /* optimizer state (adamw: first and second moment; sgd: momentum; then the master), PIPER_NO_OFFSET if none; with a stretch: of what the rank has */
   uint32_t slots_on_host;      /* 1: slot_offsets count from the start of the arena in the memory of the host */
   uint64_t elements;
   uint32_t dtype;              /* of its values */
@@ -97,11 +109,11 @@ typedef struct PiperParam {
   uint32_t counted;            /* 1 on the one home that is written to checkpoints and compared */
   uint32_t num_dims;
   const int64_t* dims;
-  /* State in shares: element i of the parameter is number `first` + i of its bucket, which is cut into blocks of `block` elements. The rank whose
-   * replica[share - 1] is j has the reduced gradient and the optimizer state of block j. PIPER_NO_SHARE: it has all. */
-  uint64_t first, block;
-  uint32_t share;
-  uint32_t in_blocks;          /* PiperInBlocks: what else the rank has of its block alone; offsets are then those of the block */
+  /* Element i of the parameter is number `first` + i of its bucket, of which the rank has a stretch: reduced gradient and optimizer state are those of its elements.
+   * PIPER_NO_STRETCH: it has all. */
+  uint64_t first;
+  uint32_t stretch;            /* into PiperRank::stretches */
+  uint32_t in_blocks;          /* PiperInBlocks: what else the rank has of its stretch alone; offsets are then those of its first element */
 } PiperParam;
 
 typedef enum PiperInBlocks { PIPER_STATE_IN_BLOCKS = 0, PIPER_GRADIENTS_IN_BLOCKS = 1, PIPER_VALUES_IN_BLOCKS = 2 } PiperInBlocks; /* each says those before it too */
@@ -160,11 +172,12 @@ typedef struct PiperProgram {
   uint64_t host_bytes;         /* the arena in the memory of the host, 64-byte aligned */
   uint64_t host_state_bytes;   /* the front part of that which survives: optimizer state */
   uint64_t scalars_offset;     /* of PiperScalars */
-  uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators;
+  uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators, num_stretches;
   const PiperActionInfo* actions;
   const PiperWait* waits;      /* of communication actions */
   const PiperPart* parts;
   const PiperStream* streams;
+  const uint64_t* extents;     /* of PiperRank::stretches, for which the program was made: the same on all ranks of the role */
   uint32_t num_params;
   const PiperParam* params;
   /* Runs the compute stream of one step; 0 done, otherwise cancelled or failed (the reason was given to api->fail). */
@@ -220,7 +233,7 @@ typedef struct PiperRank {
   uint64_t* completed;         /* per stream, each on its own cache line: completed[stream * PIPER_COUNTER_STRIDE] */
   PiperFlight* flight;
   const PiperCommunicator* communicators;
-  const uint32_t* replica;     /* per distinct cut of the program (position chosen by the program): this rank's share number */
+  const PiperStretch* stretches; /* program->num_stretches: what this rank has of what axes cut */
   uint32_t rank;
   volatile uint32_t* sleepers; /* nonzero: the progress engine sleeps and wants api->wake */
   void* runtime;               /* the runtime's own */
@@ -296,8 +309,8 @@ typedef struct PiperJobRank {
   const PiperProgram* evaluation;         /* null: none */
   const PiperCommunicator* communicators; /* program->num_communicators */
   const PiperCommunicator* evaluation_communicators;
-  const uint32_t* replica;
-  const uint32_t* evaluation_replica;
+  const PiperStretch* stretches;          /* program->num_stretches */
+  const PiperStretch* evaluation_stretches;
 } PiperJobRank;
 
 typedef struct PiperJob {

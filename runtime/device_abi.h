@@ -10,7 +10,7 @@
  */
 #include "runtime/abi.h"
 
-#define PIPER_DEVICE_ABI_VERSION 4u
+#define PIPER_DEVICE_ABI_VERSION 5u
 
 /* Where libraries of CUDA want their workspaces and pieces of them to begin. Buffers lie at multiples of 64: the plan has so many bytes more, and the call begins at the next multiple. */
 #define PIPER_WORKSPACE_ALIGNMENT 256u

@@ -16,7 +16,7 @@ inline PiperRank in_phase(const PiperJobRank& rank, Phase phase) {
   const bool training = phase == Phase::training;
   made.program = training ? rank.program : rank.evaluation;
   made.communicators = training ? rank.communicators : rank.evaluation_communicators;
-  made.replica = training ? rank.replica : rank.evaluation_replica;
+  made.stretches = training ? rank.stretches : rank.evaluation_stretches;
   made.rank = rank.rank;
   return made;
 }

@@ -84,7 +84,7 @@ class Emission {
           arguments += arguments.empty() ? "" : ", ";
           switch (argument.kind) {
             case Argument::Kind::draw: arguments += "&device->draw"; break;
-            case Argument::Kind::first_sample: arguments += "&first_sample"; break;
+            case Argument::Kind::first: arguments += "&" + first_of(body, argument.stretch); break;
             case Argument::Kind::buffer: arguments += "&" + name(argument.buffer); break;
             case Argument::Kind::adds: arguments += "&" + adds(argument.buffer); break;
           }
@@ -117,10 +117,7 @@ class Emission {
       for (const Instruction* each : calls_of_[index]) {
         const BodyOperands operands{.offsets = {program_.operands.data() + each->first_operand, each->num_operands},
                                     .accumulate = {program_.accumulate.data() + each->first_accumulate, bodies_[index].num_outputs},
-                                    .first_sample = each->first_sample,
-                                    .samples = each->samples,
-                                    .cut = each->cut,
-                                    .block = each->block};
+                                    .stretches = stretches_of(program_, *each)};
         out_ += "    " + CppBodies::operands(bodies_[index], operands) + ",\n";
       }
       out_ += "};\n";
@@ -158,8 +155,9 @@ class Emission {
         return "if (" + function + "(device, rank, " + number(each.stream) + ", action, &" + function + "_calls[" + number(call_of_[next_call_++]) + "])) return 1;";
       }
       case Instruction::Kind::load: {
-        const std::string share = each.cut == Instruction::kNoCut ? "" : " + rank->replica[" + number(each.cut) + "] * " + number(each.samples);
-        return "if (device->load" + common + number(each.subject) + ", " + number(each.first_sample) + share + ", " + number(each.samples) + ", " +
+        const CallStretch& samples = stretches_of(program_, each).front();
+        return "if (device->load" + common + number(each.subject) + ", " + begin_of(samples) + ", " +
+               number(program_.stretches[samples.stretch].extent) + ", " +
                number(program_.operands[each.first_operand]) + ")) return 1;";
       }
       case Instruction::Kind::count:

@@ -114,11 +114,12 @@ std::string comment(std::string text) {
 
 std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body) {
   std::vector<Argument> arguments;
-  if (kernel_draws(kernel)) arguments = {{Argument::Kind::draw, 0}, {Argument::Kind::first_sample, 0}};
+  if (kernel_draws(kernel)) arguments.push_back({.kind = Argument::Kind::draw});
+  for (const std::int32_t stretch : kernel_stretches(kernel)) arguments.push_back({.kind = Argument::Kind::first, .stretch = stretch});
   const std::set<BufferIndex> written = traffic(kernel).writes;
   for (const BufferIndex buffer : kernel_parameters(kernel)) {
-    arguments.push_back({Argument::Kind::buffer, buffer});
-    if (written.contains(buffer) && body.buffers[buffer].accumulates) arguments.push_back({Argument::Kind::adds, buffer});
+    arguments.push_back({.kind = Argument::Kind::buffer, .buffer = buffer});
+    if (written.contains(buffer) && body.buffers[buffer].accumulates) arguments.push_back({.kind = Argument::Kind::adds, .buffer = buffer});
   }
   return arguments;
 }

@@ -21,11 +21,12 @@ namespace piper::backend::cuda {
 struct Argument {
   enum class Kind : std::uint8_t {
     draw,          // const piper_draw*, in device memory
-    first_sample,  // uint64_t
+    first,         // uint64_t: where a stretch of the body begins
     buffer,        // a pointer
     adds,          // uint32_t: whether the buffer keeps what is there
   } kind = Kind::buffer;
   BufferIndex buffer = 0;
+  std::int32_t stretch = -1;  // first: into KernelBody::stretches
 };
 std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body);
 

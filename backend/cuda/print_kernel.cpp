@@ -23,7 +23,7 @@ class CudaPrinter : StatementPrinter {
  public:
   CudaPrinter(const Kernel& kernel, const KernelBody& body, bool canonical)
       : StatementPrinter(kernel, body, canonical,
-                         {"added", "alone", "at", "block", "count", "draw", "first_sample", "i", "index_of", "j", "j0", "k", "lane", "nth", "own", "place", "q", "row", "slot", "u",
+                         {"added", "alone", "at", "block", "count", "draw", "i", "index_of", "j", "j0", "k", "lane", "nth", "own", "place", "q", "row", "slot", "u",
                           "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}),
         launch_(launch_of(kernel)),
         vector_(kernel.lanes.vector),
@@ -177,7 +177,8 @@ std::string CudaPrinter::signature(const std::string& name) const {
   for (const Statement& s : kernel_.statements) {
     if (is_effect(s.code) && adds(s)) flags.insert(s.access.buffer);
   }
-  std::string text = kernel_draws(kernel_) ? "const piper_draw* __restrict__ draw, const uint64_t first_sample" : "";
+  std::string text = kernel_draws(kernel_) ? "const piper_draw* __restrict__ draw" : "";
+  for (const std::int32_t stretch : kernel_stretches(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.stretches[static_cast<std::size_t>(stretch)]);
   for (const BufferIndex buffer : kernel_parameters(kernel_)) {
     text += text.empty() ? "" : ", ";
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict__ " + buffers_.at(buffer);

@@ -52,7 +52,7 @@ class CallPrinter {
     switch (each.kind) {
       case Instruction::Kind::run: run_body(each); break;
       case Instruction::Kind::load:
-        out_ += line("copy in", "input " + number(each.subject) + ", samples " + number(each.first_sample) + " +" + number(each.samples) + share(each.cut) + " to " + number(operand[0]));
+        out_ += line("copy in", "input " + number(each.subject) + ", " + samples(stretches_of(program_, each).front()) + " to " + number(operand[0]));
         break;
       case Instruction::Kind::count: {
         std::string from;
@@ -70,16 +70,19 @@ class CallPrinter {
     }
   }
 
-  static std::string share(std::uint32_t cut) { return cut == Instruction::kNoCut ? "" : " of share " + number(cut); }
+  /// ` of stretch 0`; nothing where every rank has all.
+  std::string of_stretch(std::uint32_t stretch) const { return program_.stretches[stretch].cut.axes.empty() ? "" : " of stretch " + number(stretch); }
+  std::string samples(const CallStretch& call) const { return "samples " + number(call.first) + " +" + number(program_.stretches[call.stretch].extent) + of_stretch(call.stretch); }
 
   void run_body(const Instruction& each) {
     const KernelBody& body = bodies_[each.body];
     const std::uint64_t* operand = program_.operands.data() + each.first_operand;
+    const std::span<const CallStretch> stretches = stretches_of(program_, each);
     const auto place = [&](BufferIndex index) {
       const KernelBuffer& buffer = body.buffers[index];
       const std::uint32_t ports = body.num_inputs + body.num_outputs;
       if (buffer.place == KernelBuffer::Place::scratch) return buffer.name + " " + number(operand[ports] + static_cast<std::uint64_t>(buffer.offset));
-      return buffer.name + " " + number(operand[index]) + (buffer.in_blocks ? " + share " + number(each.cut) + " * " + number(each.block * tensor::dtype_bytes(buffer.dtype)) : "");
+      return buffer.name + " " + number(operand[index]) + (buffer.stretch >= 0 ? of_stretch(stretches[static_cast<std::size_t>(buffer.stretch)].stretch) : "");
     };
     const auto adds = [&](BufferIndex index) { return body.buffers[index].accumulates && program_.accumulate[each.first_accumulate + body.buffers[index].port] != 0; };
     for (const BodyStep& step : steps_[each.body]) {
@@ -94,7 +97,10 @@ class CallPrinter {
           const KernelEntry& kernel = kernels_.list()[step.number];
           std::string arguments;
           for (const Argument& argument : step.arguments) {
-            if (argument.kind == Argument::Kind::first_sample) arguments += ", samples from " + number(each.first_sample) + (each.cut == Instruction::kNoCut ? "" : " + share " + number(each.cut) + " * " + number(each.samples));
+            if (argument.kind == Argument::Kind::first) {
+              const CallStretch& call = stretches[static_cast<std::size_t>(argument.stretch)];
+              arguments += ", " + body.stretches[static_cast<std::size_t>(argument.stretch)] + "s from " + number(call.first) + of_stretch(call.stretch);
+            }
             if (argument.kind == Argument::Kind::buffer) arguments += ", " + place(argument.buffer);
             if (argument.kind == Argument::Kind::adds && adds(argument.buffer)) arguments += " +=";
           }
@@ -128,39 +134,62 @@ class CallPrinter {
     out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", attention_shape(a) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
   }
 
-  /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone. Padding is cleared
-  /// before; a sum that is added to what lies there is made in place and then added, since NCCL does not.
-  void communicate(const PiperCommAction& comm) {
+  /// Whether the members' blocks of a part have different sizes.
+  bool differ(const PiperCommAction& comm, const PiperPart& part) const {
+    return (comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER) && part.elements % members_[comm.communicator] != 0;
+  }
+
+  void move(const PiperCommAction& comm, const PiperPart& part) {
     static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather", "copy to host", "copy from host"};
     static_assert(std::size(kCalls) == PIPER_COMM_OPS);
-    std::uint32_t moved = 0;
+    const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH, in_blocks = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER;
+    std::string text = number(in_blocks ? part.elements / members_[comm.communicator] : part.elements) + " " + dtype_text(part.dtype);
+    if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
+    if (comm.op == PIPER_ALL_GATHER && part.in == PIPER_NO_OFFSET) text += " of its owner";
+    if (part.flags & PIPER_ADDS) {
+      text += " to its own block there";
+    } else if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) {
+      text += " to " + number(part.out);
+    }
+    if (part.stretch != PIPER_NO_STRETCH) text += ", stretch " + number(part.stretch);
+    out_ += line(kCalls[comm.op], text + (copies ? "" : ", communicator " + number(comm.communicator)));
+  }
+
+  /// One after the other, each to or from its owner.
+  void move_blocks(const PiperCommAction& comm, const PiperPart& part) {
+    const bool sums = comm.op == PIPER_REDUCE_SCATTER;
+    const std::uint32_t members = members_[comm.communicator];
+    for (std::uint32_t owner = 0; owner < members; ++owner) {
+      const PiperStretch block = piper_block(part.elements, members, owner);
+      if (block.extent == 0) break;
+      const std::uint64_t whole = block.first * tensor::dtype_bytes(row_of(part.dtype).dtype), alone = part.flags & PIPER_OWN_BLOCK ? 0 : whole;
+      std::string text = number(block.extent) + " " + dtype_text(part.dtype), of = " of member " + number(owner);
+      if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in + (sums ? whole : alone));
+      if (!sums) text += of + " to " + number(part.out + whole);
+      if (sums) text += " to " + (part.flags & PIPER_ADDS ? "the block" : number(part.out + alone)) + of;
+      out_ += line(sums ? "ncclReduce" : "ncclBroadcast", text + ", communicator " + number(comm.communicator));
+    }
+  }
+
+  /// One NCCL call per piece, and per block where these differ in size, which NCCL moves by reduces and broadcasts alone; several calls are a group. Padding is cleared
+  /// before; a sum that is added to what lies there is made in place and then added, since NCCL does not.
+  void communicate(const PiperCommAction& comm) {
+    std::uint64_t moved = 0;
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
       const PiperPart& part = program_.parts[comm.first_part + p];
       if (part.flags & PIPER_CLEARS) {
         out_ += line("memset", number(part.elements) + " " + dtype_text(part.dtype) + " of padding at " + number(part.out));
       } else {
-        ++moved;
+        moved += differ(comm, part) ? std::min<std::uint64_t>(part.elements, members_[comm.communicator]) : part.elements > 0 ? 1 : 0;
       }
     }
-    const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH;
-    const bool group = moved > 1 && !copies;
-    const bool in_blocks = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER;
+    const bool group = moved > 1 && comm.op != PIPER_OFFLOAD && comm.op != PIPER_FETCH;
     if (group) out_ += line("ncclGroupStart", "");
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
       const PiperPart& part = program_.parts[comm.first_part + p];
-      if (part.flags & PIPER_CLEARS) continue;
-      std::string text = number(in_blocks ? part.elements / members_[comm.communicator] : part.elements) + " " + dtype_text(part.dtype);
-      const bool adds_nothing = part.in == PIPER_NO_OFFSET && (comm.op == PIPER_ALL_REDUCE || comm.op == PIPER_REDUCE_SCATTER);
-      if (adds_nothing) out_ += line("memset", number(part.out) + ": this member adds nothing");
-      if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
-      if (comm.op == PIPER_ALL_GATHER && part.in == PIPER_NO_OFFSET) text += " of its owner";
-      if (part.flags & PIPER_ADDS) {
-        text += " to its own block there";
-      } else if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) {
-        text += " to " + number(part.out);
-      }
-      if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
-      out_ += line(kCalls[comm.op], text + (copies ? "" : ", communicator " + number(comm.communicator)));
+      if ((part.flags & PIPER_CLEARS) != 0 || part.elements == 0) continue;
+      if (part.in == PIPER_NO_OFFSET && (comm.op == PIPER_ALL_REDUCE || comm.op == PIPER_REDUCE_SCATTER)) out_ += line("memset", number(part.out) + ": this member adds nothing");
+      differ(comm, part) ? move_blocks(comm, part) : move(comm, part);
       if (part.flags & PIPER_ADDS) out_ += line("add", "its block to " + number(part.out));
     }
     if (group) out_ += line("ncclGroupEnd", "");

@@ -1,7 +1,7 @@
 #pragma once
 // Device programs: what the ranks of each role execute, as tables of plain numbers with names beside them.
 //
-// Guarantees: a program holds no rank constant; what differs between the ranks of a role (members of communicators, share of the batch) is
+// Guarantees: a program holds no rank constant; what differs between the ranks of a role (members of communicators, which samples, which block of a bucket) is
 // reached through positions in tables that each rank brings (rank_tables.h). Nothing refers to the DAG: a program outlives it.
 //
 //   const ProgramSet programs = make_programs(dag);     // dag.level == planned
@@ -12,11 +12,13 @@
 //     3 compute  F.stage0.mb1  @stage0.F(tokens 8448, token 0) -> (x 8704)  after p2p 0 of the step before  gpt.pipe:14:5
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backend/kernel/kernel.h"
 #include "ir/dag/plan.h"
+#include "ir/layout/box.h"
 #include "runtime/abi.h"
 
 namespace piper::backend {
@@ -34,16 +36,12 @@ struct Instruction {
   std::uint32_t first_wait = 0, num_waits = 0;               // into DeviceProgram::waits
   std::uint32_t first_operand = 0, num_operands = 0;         // into DeviceProgram::operands; run: inputs, outputs, workspace if the body needs one
   std::uint32_t body = 0, first_accumulate = 0;              // run: into ProgramSet::bodies; into DeviceProgram::accumulate, one per output
-  // load, and bodies that draw random numbers: first_sample + share * samples is the number of the first sample; share: the rank's of `cut`.
-  std::uint64_t first_sample = 0, samples = 0;
-  std::uint32_t cut = kNoCut;                                // into DeviceProgram::cuts
-  std::uint64_t block = 0;                                   // run, of a body with `blocks`: elements from one share's operands to the next one's
+  std::uint32_t first_stretch = 0, num_stretches = 0;        // into DeviceProgram::call_stretches; run: those of the body; load: the samples
   std::uint32_t subject = 0;                                 // load: the input; report: the loss, or PIPER_NORM
   std::uint64_t elements = 0;                                // count: of each operand, i64
   std::int32_t ignore = 0;                                   // count: the number that does not count
   bool counted = false;                                      // report: of a masked loss
   PiperDType dtype = PIPER_F64;                              // report: of the values
-  static constexpr std::uint32_t kNoCut = 0xFFFFFFFFu;
 };
 
 /// What messages call an action.
@@ -59,6 +57,12 @@ struct ProgramStream {
   bool high_priority = false;
   std::vector<PiperCommAction> comm;      // per position; empty for the compute stream, which is stream 0
   std::vector<std::uint32_t> action_of;   // per position: into DeviceProgram::instructions
+};
+
+/// What every rank of the role has a stretch of: samples, or the elements of a bucket. Where these are in the whole batch the calls say.
+struct ProgramStretch {
+  Cut cut;
+  std::uint64_t extent = 0;  // of each rank's: the bodies are made for it
 };
 
 struct ProgramParam {
@@ -84,8 +88,13 @@ struct DeviceProgram {
   std::vector<ProgramStream> streams;
   std::vector<ProgramParam> params;
   std::vector<dag::CommunicatorId> communicators;  // of the plan, ascending: PiperRank::communicators in this order
-  std::vector<AxisMask> cuts;                      // PiperRank::replica in this order
+  std::vector<ProgramStretch> stretches;           // PiperRank::stretches in this order; all different
+  std::vector<CallStretch> call_stretches;
 };
+
+inline std::span<const CallStretch> stretches_of(const DeviceProgram& program, const Instruction& each) {
+  return {program.call_stretches.data() + each.first_stretch, each.num_stretches};
+}
 
 /// The programs of all roles of one DAG.
 struct ProgramSet {

@@ -223,8 +223,8 @@ std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluati
                             .evaluation = evaluated != nullptr ? program(*parts->evaluation) : nullptr,
                             .communicators = tables.communicators.data(),
                             .evaluation_communicators = evaluated != nullptr ? evaluated->communicators.data() : nullptr,
-                            .replica = tables.replica.data(),
-                            .evaluation_replica = evaluated != nullptr ? evaluated->replica.data() : nullptr});
+                            .stretches = tables.stretches.data(),
+                            .evaluation_stretches = evaluated != nullptr ? evaluated->stretches.data() : nullptr});
   }
   parts->describe(training, options);
   parts->job.num_ranks = static_cast<std::uint32_t>(parts->ranks.size());

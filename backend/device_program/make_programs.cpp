@@ -38,7 +38,7 @@ class Bodies {
     if (known == kNone) known = add(build_kernels(dag_.bodies[body.index()], target_), dag_.context->text(dag_.bodies[body.index()].name));
     return known;
   }
-  /// `elements`: of the bucket, or of a share's block.
+  /// `elements`: of the bucket, or of a block of it.
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const auto [entry, fresh] = updates_.try_emplace({layout.cut, elements}, 0);
@@ -78,8 +78,8 @@ class Bodies {
   /// Buckets of one shape share a body, so its name is not that of a bucket.
   static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
   static void put_in_blocks(KernelBody& body, std::initializer_list<BufferIndex> ports) {
-    for (const BufferIndex port : ports) body.buffers[port].in_blocks = true;
-    body.blocks = true;
+    if (body.stretches.empty()) body.stretches = {"element"};
+    for (const BufferIndex port : ports) body.buffers[port].stretch = 0;
   }
   std::uint32_t add(KernelBody body, std::string_view name) {
     body.name = name;
@@ -123,7 +123,9 @@ std::vector<std::uint32_t> places_in_order(const Dag& dag) {
 class Projection {
  public:
   Projection(const Dag& dag, const dag::Role& role, Bodies& bodies, const std::vector<std::uint32_t>& message_numbers, const std::vector<std::uint32_t>& places)
-      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places), first_device_(dag.mesh.axes.size(), 0) {}
+      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places) {
+    for (const std::int32_t at : role.at) device_.push_back(at == DeviceSet::kWhole ? 0 : static_cast<std::uint32_t>(at));
+  }
 
   DeviceProgram run() {
     out_.role = dag_.context->text(role_.name);
@@ -170,22 +172,18 @@ class Projection {
   }
   void operand(std::uint64_t offset) { out_.operands.push_back(offset); }
 
-  std::uint32_t cut_of(AxisMask cut) {
-    if (cut == 0) return Instruction::kNoCut;
-    const auto found = std::find(out_.cuts.begin(), out_.cuts.end(), cut);
-    if (found == out_.cuts.end()) {
-      out_.cuts.push_back(cut);
-      return static_cast<std::uint32_t>(out_.cuts.size() - 1);
-    }
-    return static_cast<std::uint32_t>(found - out_.cuts.begin());
+  /// Its number among those of the role: what it is a stretch of counts, not where that is.
+  std::uint32_t stretch_of(const Cut& cut) {
+    const Cut own{whole(cut.of.extent), cut.axes};
+    const auto found = std::find_if(out_.stretches.begin(), out_.stretches.end(), [&](const ProgramStretch& each) { return each.cut == own; });
+    const auto number = static_cast<std::uint32_t>(found - out_.stretches.begin());
+    if (found == out_.stretches.end()) out_.stretches.push_back({own, static_cast<std::uint64_t>(part(own, dag_.mesh, device_).extent)});
+    return number;
   }
 
-  /// What every device works on; the first sample is that of the first device, and the share says how many shares behind it another one begins.
-  void share_of_batch(const Node& node, Instruction& made) {
-    const Stretch samples = samples_of(dag_, node, first_device_);
-    made.first_sample = static_cast<std::uint64_t>(samples.first);
-    made.samples = static_cast<std::uint64_t>(samples.extent);
-    made.cut = cut_of(sample_axes(dag_, node));
+  void add_stretch(const Cut& cut, Instruction& made) {
+    out_.call_stretches.push_back({static_cast<std::uint64_t>(cut.of.first), stretch_of(cut)});
+    ++made.num_stretches;
   }
 
   void add(const dag::Action& action) {
@@ -201,6 +199,7 @@ class Projection {
     }
     made.first_operand = static_cast<std::uint32_t>(out_.operands.size());
     made.first_accumulate = static_cast<std::uint32_t>(out_.accumulate.size());
+    made.first_stretch = static_cast<std::uint32_t>(out_.call_stretches.size());
     const auto inputs = dag_.inputs_of(node);
     const std::uint32_t num_inputs = inputs.empty() ? 0 : inputs.back().port + 1;
 
@@ -209,7 +208,7 @@ class Projection {
       case NodeKind::load:
         made.kind = Instruction::Kind::load;
         made.subject = node.subject.input().value();
-        share_of_batch(node, made);
+        add_stretch(sample_cut(dag_, node), made);
         operand(offset(action, 0));
         break;
       case NodeKind::count:
@@ -262,7 +261,7 @@ class Projection {
     const std::uint32_t workspace = bodies_[body].scratch_bytes > 0 ? 1 : 0;
     for (std::uint32_t i = 0; i < num_inputs + node.num_outputs + workspace; ++i) operand(offset(action, i));
     for (std::uint32_t i = 0; i < node.num_outputs; ++i) out_.accumulate.push_back(role_.operands[action.first_operand + num_inputs + i].accumulate);
-    if (bodies_[body].draws) share_of_batch(node, made);
+    if (!bodies_[body].stretches.empty()) add_stretch(sample_cut(dag_, node), made);
     finish_run(made, body);
   }
 
@@ -274,15 +273,8 @@ class Projection {
     for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(offset(action, i));
     for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(sums + i * kScalar);
     if (bodies_[body].scratch_bytes > 0) operand(offset(action, num_inputs + node.num_outputs));
-    in_blocks(bucket, body, made);
+    if (!bodies_[body].stretches.empty()) add_stretch(bucket_cut(dag_, bucket), made);
     finish_run(made, body);
-  }
-
-  /// Which block of a bucket is this rank's, of operands that lie whole.
-  void in_blocks(const dag::Bucket& bucket, std::uint32_t body, Instruction& made) {
-    if (!bodies_[body].blocks) return;
-    made.cut = cut_of(dag_.cut_over(bucket));
-    made.block = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
   }
 
   void run_norm(const dag::Action& action, std::uint32_t num_inputs, Instruction& made) {
@@ -318,7 +310,7 @@ class Projection {
     operand(parameters);
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     const std::uint32_t body = bodies_.update(bucket, layout.block());
-    in_blocks(bucket, body, made);
+    if (!bodies_[body].stretches.empty()) add_stretch(bucket_cut(dag_, bucket), made);
     finish_run(made, body);
   }
 
@@ -357,7 +349,7 @@ class Projection {
     comm.action = static_cast<std::uint32_t>(out_.instructions.size());
     const auto part = [&](std::uint64_t in, std::uint64_t out, dag::Port port) {
       const tensor::Type& type = dag_.output_type(port);
-      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_NO_SHARE, 0, 0});
+      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_NO_STRETCH, 0, 0});
     };
     if (const dag::BucketId bucket = node.subject.bucket(); bucket.valid() && copies_to_or_from_host(node.kind)) {
       const bool out = leaves_device(node.kind);
@@ -394,12 +386,14 @@ class Projection {
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const DType dtype = unites_blocks(node.kind) ? layout.parameters : layout.sums;
     const bool one_block = leaves_whole_sum(node.kind);
+    const Cut cut = bucket_cut(dag_, bucket);
+    assert(std::is_sorted(cut.axes.begin(), cut.axes.end()) && "the members of a communicator have their blocks in the order of the mesh");
     PiperPart part{};
     part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
     part.out = offset(action, num_inputs);
     part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.elements);
     part.dtype = abi_dtype(dtype);
-    part.share = one_block && !layout.in_blocks(dag::BucketState::gradients) ? cut_of(dag_.cut_over(bucket)) + 1 : PIPER_NO_SHARE;
+    part.stretch = one_block && !layout.in_blocks(dag::BucketState::gradients) ? stretch_of(cut) : PIPER_NO_STRETCH;
     const bool own = scatters_members(node.kind) ? layout.in_blocks(dag::BucketState::gradients) : unites_blocks(node.kind) && layout.in_blocks(dag::BucketState::parameters);
     if (own) part.flags |= PIPER_OWN_BLOCK;
     if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ADDS;
@@ -420,6 +414,7 @@ class Projection {
       part.out = begin + static_cast<std::uint64_t>(layout.sum_bytes(from));
       part.elements = static_cast<std::uint64_t>(to - from);
       part.dtype = abi_dtype(layout.sums);
+      part.stretch = PIPER_NO_STRETCH;
       part.flags = PIPER_CLEARS;
       out_.parts.push_back(part);
     }
@@ -455,7 +450,7 @@ class Projection {
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-      const bool shared = bucket.cut();
+      const std::uint32_t stretch = bucket.cut() ? stretch_of(bucket_cut(dag_, bucket)) : PIPER_NO_STRETCH;
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         const tensor::Param& param = dag_.params[bucket.params[i].index()];
         const tensor::Type& type = dag_.param_types[bucket.params[i].index()];
@@ -477,12 +472,9 @@ class Projection {
         entry.scale = param.init.scale;
         entry.counted = in_set(bucket.homes.front());
         entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
-        if (shared) {
-          entry.first = static_cast<std::uint64_t>(layout.offsets[i]);
-          entry.block = static_cast<std::uint64_t>(layout.block());
-          entry.share = cut_of(dag_.cut_over(bucket)) + 1;
-          entry.in_blocks = layout.in_blocks(dag::BucketState::parameters) ? PIPER_VALUES_IN_BLOCKS : layout.in_blocks(dag::BucketState::gradients) ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
-        }
+        entry.first = static_cast<std::uint64_t>(layout.offsets[i]);
+        entry.stretch = stretch;
+        entry.in_blocks = layout.in_blocks(dag::BucketState::parameters) ? PIPER_VALUES_IN_BLOCKS : layout.in_blocks(dag::BucketState::gradients) ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
         out_.params.push_back(std::move(made));
       }
     }
@@ -504,7 +496,7 @@ class Projection {
   const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
   std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
-  const std::vector<std::uint32_t> first_device_;  // coordinates
+  std::vector<std::uint32_t> device_;  // coordinates of one of the role
 };
 
 std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {

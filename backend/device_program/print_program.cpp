@@ -33,9 +33,11 @@ std::string run_text(const DeviceProgram& program, const Instruction& each, cons
   return text;
 }
 
-std::string samples_text(const Instruction& each) {
-  std::string text = " samples " + number(each.first_sample) + " +" + number(each.samples);
-  if (each.cut != Instruction::kNoCut) text += " of share " + number(each.cut);
+/// ` samples 4 +2 of stretch 0`: where all ranks begin, how many each has, and which it is; nothing of that where each has all.
+std::string stretch_text(const DeviceProgram& program, const std::string& of, const CallStretch& call) {
+  const ProgramStretch& stretch = program.stretches[call.stretch];
+  std::string text = " " + of + "s " + number(call.first) + " +" + number(stretch.extent);
+  if (!stretch.cut.axes.empty()) text += " of stretch " + number(call.stretch);
   return text;
 }
 
@@ -52,7 +54,7 @@ std::string communication_text(const DeviceProgram& program, const Instruction& 
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
     if (part.out != PIPER_NO_OFFSET) text += (part.flags & PIPER_ADDS ? " added to " : " to ") + number(part.out);
     if (part.flags & PIPER_OWN_BLOCK) text += comm.op == PIPER_GATHER ? " (from a block)" : " (to a block)";
-    if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
+    if (part.stretch != PIPER_NO_STRETCH) text += ", stretch " + number(part.stretch);
   }
   return text + ")";
 }
@@ -61,9 +63,11 @@ std::string instruction_text(const DeviceProgram& program, const Instruction& ea
   switch (each.kind) {
     case Instruction::Kind::run: {
       const KernelBody& body = bodies[each.body];
-      return run_text(program, each, body) + (body.draws ? samples_text(each) : "") + (body.blocks ? " block " + number(each.block) + " of share " + number(each.cut) : "");
+      std::string text = run_text(program, each, body);
+      for (std::size_t s = 0; s < body.stretches.size(); ++s) text += stretch_text(program, body.stretches[s], stretches_of(program, each)[s]);
+      return text;
     }
-    case Instruction::Kind::load: return "load input " + number(each.subject) + samples_text(each) + " -> " + number(program.operands[each.first_operand]);
+    case Instruction::Kind::load: return "load input " + number(each.subject) + stretch_text(program, "sample", stretches_of(program, each).front()) + " -> " + number(program.operands[each.first_operand]);
     case Instruction::Kind::count: {
       std::string text = "count loss " + number(each.subject) + ": i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of (";
       for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) text += (i == 0 ? "" : ", ") + number(program.operands[each.first_operand + i]);
@@ -102,8 +106,8 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
     for (const std::uint64_t slot : param.entry.slot_offsets) {
       if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot) + (param.entry.slots_on_host != 0 ? " on the host" : "");
     }
-    if (param.entry.share != PIPER_NO_SHARE) {
-      text += ", from " + number(param.entry.first) + " on in blocks of " + number(param.entry.block) + " of share " + number(param.entry.share - 1);
+    if (param.entry.stretch != PIPER_NO_STRETCH) {
+      text += ", from " + number(param.entry.first) + " on in blocks of " + number(program.stretches[param.entry.stretch].extent) + " of stretch " + number(param.entry.stretch);
       constexpr const char* kInBlocks[] = {"", ", gradients kept so", ", gradients and values kept so"};
       text += kInBlocks[param.entry.in_blocks];
     }

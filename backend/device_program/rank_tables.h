@@ -1,5 +1,5 @@
 #pragma once
-// What differs between the ranks of a role: who sits at the other ends of its communicators, and which share of the batch is its own.
+// What differs between the ranks of a role: who sits at the other ends of its communicators, and what it has of samples and buckets that axes cut.
 //
 // Guarantees: the members of a communicator see the same id and the same members in the same order: source and destination of a pair; the
 // member sets of a group in their order, each in coordinate order. Ids are unique from `first_id` on.
@@ -41,7 +41,7 @@ struct RankTables {
 
   std::vector<PiperCommunicator> communicators;      // as DeviceProgram::communicators
   std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;  // what they point to
-  std::vector<std::uint32_t> replica;                                      // as DeviceProgram::cuts
+  std::vector<PiperStretch> stretches;                                     // as DeviceProgram::stretches
 };
 
 /// The role of a device: the one that holds it and singles out most of its coordinates.

@@ -12,6 +12,8 @@ namespace {
 
 std::string number(std::uint64_t value) { return value == PIPER_NO_OFFSET ? "PIPER_NO_OFFSET" : std::to_string(value); }
 
+std::string stretch(std::uint32_t value) { return value == PIPER_NO_STRETCH ? "PIPER_NO_STRETCH" : std::to_string(value); }
+
 /// Text for a line comment: one line, no continuation.
 std::string comment(std::string_view text) {
   std::string out(text);
@@ -90,7 +92,7 @@ class Emission {
     out_ += "// Program " + comment(program_.role) + ": one training step of the ranks of this role, " + counted(program_.instructions.size(), "action") + " on " +
             counted(program_.streams.size(), "stream") + ".\n";
     out_ += "// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) + " bytes, the first " + number(program_.state_bytes) + " of them state).\n";
-    out_ += "// What differs between ranks is in PiperRank: members of communicators, share of the batch.\n";
+    out_ += "// What differs between ranks is in PiperRank: members of communicators, stretches of samples and buckets.\n";
     out_ += "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n";
     out_ += "\n// ---- bodies ----------------------------------------------------------------------------------------------------\n\n";
   }
@@ -103,10 +105,7 @@ class Emission {
         const Instruction& each = program_.instructions[index];
         const BodyOperands operands{.offsets = {program_.operands.data() + each.first_operand, each.num_operands},
                                     .accumulate = {program_.accumulate.data() + each.first_accumulate, bodies_[body].num_outputs},
-                                    .first_sample = each.first_sample,
-                                    .samples = each.samples,
-                                    .cut = each.cut,
-                                    .block = each.block};
+                                    .stretches = stretches_of(program_, each)};
         out_ += "    " + CppBodies::operands(bodies_[body], operands) + ",  // " + program_.names[index].name + "\n";
       }
       out_ += "};\n";
@@ -159,10 +158,15 @@ class Emission {
       }
       out_ += "};\n";
     }
+    if (!program_.stretches.empty()) {
+      out_ += "\n// How many positions every rank has of its stretches.\nstatic const uint64_t extents[] = {";
+      for (std::size_t s = 0; s < program_.stretches.size(); ++s) out_ += (s == 0 ? "" : ", ") + number(program_.stretches[s].extent);
+      out_ += "};\n";
+    }
     if (!program_.parts.empty()) {
       out_ += "\nstatic const PiperPart parts[] = {\n";
       for (const PiperPart& part : program_.parts) {
-        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + number(part.share) + ", " + number(part.flags) + ", 0},\n";
+        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + stretch(part.stretch) + ", " + number(part.flags) + ", 0},\n";
       }
       out_ += "};\n";
     }
@@ -219,15 +223,10 @@ class Emission {
               slots + "}, " + (entry.slots_on_host != 0 ? ".slots_on_host = 1, " : "") + ".elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name + ", .sum_dtype = " + row_of(entry.sum_dtype).abi_name +
               ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
               ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) +
-              (entry.share == PIPER_NO_SHARE ? "" : ", .first = " + number(entry.first) + ", .block = " + number(entry.block) + ", .share = " + number(entry.share) + ", .in_blocks = " + number(entry.in_blocks)) + "},\n";
+              (entry.stretch == PIPER_NO_STRETCH ? "" : ", .first = " + number(entry.first)) + ", .stretch = " + stretch(entry.stretch) +
+              (entry.in_blocks == 0 ? "" : ", .in_blocks = " + number(entry.in_blocks)) + "},\n";
     }
     out_ += "};\n";
-  }
-
-  std::string share(const Instruction& each) const {
-    std::string text = number(each.first_sample);
-    if (each.cut != Instruction::kNoCut) text += " + rank->replica[" + std::to_string(each.cut) + "] * " + number(each.samples);
-    return text;
   }
 
   void step() {
@@ -261,10 +260,13 @@ class Emission {
         case Instruction::Kind::run:
           out_ += "  if (" + function_of_[each.body] + "(api, rank, " + action + ", &" + function_of_[each.body] + "_calls[" + std::to_string(call_[index]) + "])) return 1;\n";
           break;
-        case Instruction::Kind::load:
-          out_ += "  if (api->load(rank, " + action + ", " + std::to_string(each.subject) + ", " + share(each) + ", " + number(each.samples) + ", rank->arena + " +
+        case Instruction::Kind::load: {
+          const CallStretch& samples = stretches_of(program_, each).front();
+          out_ += "  if (api->load(rank, " + action + ", " + std::to_string(each.subject) + ", " + begin_of(samples) + ", " +
+                  number(program_.stretches[samples.stretch].extent) + ", rank->arena + " +
                   number(program_.operands[each.first_operand]) + ")) return 1;\n";
           break;
+        }
         case Instruction::Kind::count: out_ += "  count_" + std::to_string(call_[index]) + "(rank);\n"; break;
         case Instruction::Kind::report:
           if (each.num_operands != 0) out_ += "  report_" + std::to_string(call_[index]) + "(api, rank);\n";
@@ -278,16 +280,16 @@ class Emission {
 
   void loop() {
     if (!loads_.empty()) {
-      out_ += "struct Load {\n  uint32_t input, cut;  // cut 0xFFFFFFFF: the only share\n  uint64_t first, samples, to;\n};\nstatic const Load loads[] = {\n";
+      out_ += "struct Load {\n  uint32_t input, stretch;\n  uint64_t first, samples, to;\n};\nstatic const Load loads[] = {\n";
       for (const std::uint32_t index : loads_) {
         const Instruction& each = program_.instructions[index];
-        out_ += "    {" + std::to_string(each.subject) + ", " + std::to_string(each.cut) + ", " + number(each.first_sample) + ", " + number(each.samples) + ", " +
+        const CallStretch& samples = stretches_of(program_, each).front();
+        out_ += "    {" + std::to_string(each.subject) + ", " + std::to_string(samples.stretch) + ", " + number(samples.first) + ", " + number(program_.stretches[samples.stretch].extent) + ", " +
                 number(program_.operands[each.first_operand]) + "},  // " + program_.names[index].name + "\n";
       }
       out_ += "};\n";
       out_ += R"(static int load(const PiperApi* api, PiperRank* rank, uint32_t action, const Load* at) {
-  const uint64_t share = at->cut == 0xFFFFFFFFu ? 0 : rank->replica[at->cut];
-  return api->load(rank, action, at->input, at->first + share * at->samples, at->samples, rank->arena + at->to);
+  return api->load(rank, action, at->input, at->first + rank->stretches[at->stretch].first, at->samples, rank->arena + at->to);
 }
 
 )";
@@ -345,10 +347,12 @@ class Emission {
     field("num_parts", std::to_string(program_.parts.size()));
     field("num_streams", std::to_string(program_.streams.size()));
     field("num_communicators", std::to_string(program_.communicators.size()));
+    field("num_stretches", std::to_string(program_.stretches.size()));
     field("actions", "actions");
     field("waits", table(!program_.waits.empty(), "waits"));
     field("parts", table(!program_.parts.empty(), "parts"));
     field("streams", "streams");
+    field("extents", table(!program_.stretches.empty(), "extents"));
     field("num_params", std::to_string(program_.params.size()));
     field("params", table(!program_.params.empty(), "params"));
     field("step", "step");

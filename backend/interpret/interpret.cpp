@@ -9,18 +9,15 @@ namespace piper::backend {
 
 namespace {
 
-/// Addresses of the operands and values of a report, per device thread: ranks of one role share the program.
+/// Addresses of the operands, where stretches begin, and values of a report, per device thread: ranks of one role share the program.
 struct Scratch {
   std::vector<void*> pointers;
+  std::vector<std::uint64_t> firsts;
   std::vector<double> values;
 };
 Scratch& scratch() {
   static thread_local Scratch of_thread;
   return of_thread;
-}
-
-std::uint64_t first_sample(const Instruction& each, const PiperRank* rank) {
-  return each.first_sample + (each.cut == Instruction::kNoCut ? 0 : rank->replica[each.cut] * each.samples);
 }
 
 }  // namespace
@@ -41,7 +38,11 @@ Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelB
     params_.back().name = param.name.c_str();
     params_.back().dims = param.dims.data();
   }
-  for (const Instruction& each : program.instructions) most_operands_ = std::max<std::size_t>(most_operands_, each.num_operands);
+  for (const ProgramStretch& stretch : program.stretches) extents_.push_back(stretch.extent);
+  for (const Instruction& each : program.instructions) {
+    most_operands_ = std::max<std::size_t>(most_operands_, each.num_operands);
+    most_stretches_ = std::max<std::size_t>(most_stretches_, each.num_stretches);
+  }
   const auto count = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
   tables_ = {.abi_version = PIPER_ABI_VERSION,
              .role = program.role.c_str(),
@@ -56,10 +57,12 @@ Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelB
              .num_parts = count(program.parts),
              .num_streams = count(program.streams),
              .num_communicators = count(program.communicators),
+             .num_stretches = count(extents_),
              .actions = actions_.data(),
              .waits = program.waits.data(),
              .parts = program.parts.data(),
              .streams = streams_.data(),
+             .extents = extents_.data(),
              .num_params = count(params_),
              .params = params_.data(),
              .step = &Interpreted::step,
@@ -70,6 +73,7 @@ int Interpreted::step(const PiperApi* api, PiperRank* rank) {
   const Interpreted& self = *static_cast<const Interpreted*>(rank->program->context);
   Scratch& space = scratch();
   if (space.pointers.size() < self.most_operands_) space.pointers.resize(self.most_operands_);
+  if (space.firsts.size() < self.most_stretches_) space.firsts.resize(self.most_stretches_);
   if (space.values.size() < self.most_operands_) space.values.resize(self.most_operands_);
   for (const std::uint32_t index : self.program_.streams.front().action_of) {
     const Instruction& each = self.program_.instructions[index];
@@ -87,23 +91,27 @@ int Interpreted::step(const PiperApi* api, PiperRank* rank) {
 int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t index) const {
   const Instruction& each = program_.instructions[index];
   const std::uint64_t* operands = program_.operands.data() + each.first_operand;
+  const std::span<const CallStretch> stretches = stretches_of(program_, each);
   switch (each.kind) {
     case Instruction::Kind::run: {
       std::vector<void*>& pointers = scratch().pointers;
+      std::vector<std::uint64_t>& firsts = scratch().firsts;
+      std::transform(stretches.begin(), stretches.end(), firsts.begin(), [&](const CallStretch& stretch) { return stretch.begin(*rank); });
       for (std::uint32_t i = 0; i < each.num_operands; ++i) pointers[i] = rank->arena + operands[i];
       const KernelBody& body = bodies_[each.body];
-      for (std::uint32_t i = 0; body.blocks && i < body.num_inputs + body.num_outputs; ++i) {
-        if (body.buffers[i].in_blocks) pointers[i] = rank->arena + operands[i] + rank->replica[each.cut] * each.block * tensor::dtype_bytes(body.buffers[i].dtype);
+      for (std::uint32_t i = 0; !stretches.empty() && i < body.num_inputs + body.num_outputs; ++i) {
+        const KernelBuffer& buffer = body.buffers[i];
+        if (buffer.stretch >= 0) pointers[i] = rank->arena + operands[i] + firsts[static_cast<std::size_t>(buffer.stretch)] * tensor::dtype_bytes(buffer.dtype);
       }
       return evaluate(body, {.api = api,
                              .rank = rank,
                              .action = index,
                              .operands = {pointers.data(), each.num_operands},
                              .accumulate = {program_.accumulate.data() + each.first_accumulate, body.num_outputs},
-                             .first_sample = body.draws ? first_sample(each, rank) : 0});
+                             .firsts = {firsts.data(), stretches.size()}});
     }
     case Instruction::Kind::load:
-      return api->load(rank, index, each.subject, first_sample(each, rank), each.samples, rank->arena + operands[0]);
+      return api->load(rank, index, each.subject, stretches.front().begin(*rank), extents_[stretches.front().stretch], rank->arena + operands[0]);
     case Instruction::Kind::count: {
       std::int64_t counted = 0;
       for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) {

@@ -12,8 +12,6 @@ namespace {
 using cuda::Argument;
 using cuda::BodyStep;
 
-std::uint64_t share_of(const Instruction& each, const PiperRank* rank, std::uint64_t of_a_share) { return each.cut == Instruction::kNoCut ? 0 : rank->replica[each.cut] * of_a_share; }
-
 }  // namespace
 
 InterpretedEnqueue::InterpretedEnqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const cuda::KernelSet& kernels,
@@ -51,8 +49,10 @@ int InterpretedEnqueue::execute(PiperDevice* device, PiperRank* rank, std::uint3
   const std::uint64_t* operands = program_.operands.data() + each.first_operand;
   switch (each.kind) {
     case Instruction::Kind::run: return run_body(device, rank, action);
-    case Instruction::Kind::load:
-      return device->load(device, rank, each.stream, action, each.subject, each.first_sample + share_of(each, rank, each.samples), each.samples, operands[0]);
+    case Instruction::Kind::load: {
+      const CallStretch& samples = stretches_of(program_, each).front();
+      return device->load(device, rank, each.stream, action, each.subject, samples.begin(*rank), program_.stretches[samples.stretch].extent, operands[0]);
+    }
     case Instruction::Kind::count:
       return each.num_operands < 2 ? 0 : device->count(device, rank, each.stream, action, operands, each.num_operands - 1, each.elements, each.ignore, operands[each.num_operands - 1]);
     case Instruction::Kind::report:
@@ -68,11 +68,12 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
   const KernelBody& body = bodies_[each.body];
   const std::uint64_t* operands = program_.operands.data() + each.first_operand;
   const std::uint32_t ports = body.num_inputs + body.num_outputs;
-  const std::uint64_t first_sample = each.first_sample + share_of(each, rank, each.samples);
+  llvm::SmallVector<std::uint64_t, 2> firsts;
+  for (const CallStretch& stretch : stretches_of(program_, each)) firsts.push_back(stretch.begin(*rank));
   const auto address = [&](BufferIndex index) -> void* {
     const KernelBuffer& buffer = body.buffers[index];
     if (buffer.place == KernelBuffer::Place::scratch) return rank->arena + operands[ports] + buffer.offset;
-    return rank->arena + operands[index] + (buffer.in_blocks ? share_of(each, rank, each.block) * tensor::dtype_bytes(buffer.dtype) : 0);
+    return rank->arena + operands[index] + (buffer.stretch >= 0 ? firsts[static_cast<std::size_t>(buffer.stretch)] * tensor::dtype_bytes(buffer.dtype) : 0);
   };
   const auto adds = [&](BufferIndex index) -> std::uint32_t { return body.buffers[index].accumulates ? program_.accumulate[each.first_accumulate + body.buffers[index].port] : 0; };
   const std::vector<BodyStep>& steps = steps_[each.body];
@@ -102,7 +103,7 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
           arguments[a] = &values[a];
           switch (argument.kind) {
             case Argument::Kind::draw: arguments[a] = &device->draw; break;
-            case Argument::Kind::first_sample: arguments[a] = &first_sample; break;
+            case Argument::Kind::first: arguments[a] = &firsts[static_cast<std::size_t>(argument.stretch)]; break;
             case Argument::Kind::buffer: values[a].address = address(argument.buffer); break;
             case Argument::Kind::adds: values[a].flag = adds(argument.buffer); break;
           }

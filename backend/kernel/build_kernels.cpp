@@ -66,7 +66,7 @@ class Builder {
   KernelBody out_;
   std::map<ValueId, BufferIndex> buffers_;
   std::set<ValueId> needed_;  // by a step other than their own, or by a port
-  NameScope names_{"action", "api", "arena", "arguments", "at", "check", "cut", "device", "first_sample", "queue", "rank", "samples", "workspace"};
+  NameScope names_{"action", "api", "arena", "arguments", "at", "check", "device", "element_stretch", "first_element", "first_sample", "queue", "rank", "sample_stretch", "workspace"};
 };
 
 void Builder::add_ports() {
@@ -145,6 +145,11 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
     return scratch(dtype, elements, name, std::string(tensor::dtype_name(dtype)) + "[" + std::to_string(elements) + "], " + std::string(what));
   };
   buffers.at = [&](BufferIndex buffer) -> const KernelBuffer& { return out_.buffers[buffer]; };
+  buffers.stretch = [&](const char* of) {
+    const auto number = static_cast<std::int32_t>(std::find(out_.stretches.begin(), out_.stretches.end(), of) - out_.stretches.begin());
+    if (static_cast<std::size_t>(number) == out_.stretches.size()) out_.stretches.emplace_back(of);
+    return number;
+  };
   buffers.shared = [&](BufferIndex index) {
     const KernelBuffer& buffer = out_.buffers[index];
     if (!buffer.accumulates || !body_.outputs[buffer.port].param.valid()) return false;
@@ -156,9 +161,6 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
     kernels.push_back(lower_sequence(body_, axes_, fusion_, step, buffers));
   } else {
     kernels = divide(lower_nest(body_, axes_, fusion_, step, buffers, target_), buffers);
-  }
-  for (const Kernel& kernel : kernels) {
-    for (const Statement& s : kernel.statements) out_.draws = out_.draws || s.code == Code::dropout;
   }
   return kernels;
 }

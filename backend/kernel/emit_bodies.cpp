@@ -141,6 +141,12 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   return entry->second;
 }
 
+std::string begin_of(const CallStretch& call) {
+  return (call.first == 0 ? "" : std::to_string(call.first) + " + ") + "rank->stretches[" + std::to_string(call.stretch) + "].first";
+}
+
+std::string first_of(const KernelBody& body, std::int32_t stretch) { return "first_" + body.stretches[static_cast<std::size_t>(stretch)]; }
+
 std::string operand_struct(const KernelBody& body, const std::string& function) {
   const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
   std::string text = "struct " + function + "_at {\n";
@@ -149,8 +155,7 @@ std::string operand_struct(const KernelBody& body, const std::string& function) 
   for (BufferIndex i = 0; i < ports; ++i) {
     if (body.buffers[i].accumulates) text += "  uint32_t " + body.buffers[i].name + "_adds;\n";
   }
-  if (body.draws) text += "  uint64_t first_sample, samples;  // of the batch; per share\n  uint32_t cut;  // whose share this rank has; 0xFFFFFFFF: the only one\n";
-  if (body.blocks) text += "  uint64_t block;  // elements of a share\n  uint32_t share;  // which this rank has: a position in its table\n";
+  for (const std::string& stretch : body.stretches) text += "  uint64_t first_" + stretch + ";  // of all ranks\n  uint32_t " + stretch + "_stretch;  // what this rank has of them: into its table\n";
   text += "};\n";
   return text;
 }
@@ -158,17 +163,16 @@ std::string operand_struct(const KernelBody& body, const std::string& function) 
 std::string operand_pointers(const KernelBody& body) {
   const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
   std::string text = "  unsigned char* const arena = rank->arena;\n";
-  if (body.blocks) text += "  const uint64_t block = rank->replica[at->share] * at->block;\n";
+  for (const std::string& stretch : body.stretches) text += "  const uint64_t first_" + stretch + " = at->first_" + stretch + " + rank->stretches[at->" + stretch + "_stretch].first;\n";
   for (BufferIndex i : used) {
     const KernelBuffer& buffer = body.buffers[i];
     const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
     text += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
     if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) text += " + " + std::to_string(buffer.offset);
-    if (buffer.in_blocks) text += " + block * " + std::to_string(tensor::dtype_bytes(buffer.dtype));
+    if (buffer.stretch >= 0) text += " + " + first_of(body, buffer.stretch) + " * " + std::to_string(tensor::dtype_bytes(buffer.dtype));
     text += ");";
     text += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
   }
-  if (body.draws) text += "  const uint64_t first_sample = at->first_sample + (at->cut == 0xFFFFFFFFu ? 0 : rank->replica[at->cut] * at->samples);\n";
   return text;
 }
 
@@ -198,7 +202,8 @@ std::string CppBodies::add(const KernelBody& body) {
         calls = true;
       }
       const std::string function_name = kernel_function(*kernel, body);
-      std::string arguments = kernel_draws(*kernel) ? "rank, first_sample" : "";
+      std::string arguments = kernel_draws(*kernel) ? "rank" : "";
+      for (const std::int32_t stretch : kernel_stretches(*kernel)) arguments += (arguments.empty() ? "" : ", ") + first_of(body, stretch);
       std::set<BufferIndex> flags;
       for (const Statement& s : kernel->statements) {
         if (is_effect(s.code) && body.buffers[s.access.buffer].accumulates) flags.insert(s.access.buffer);
@@ -241,14 +246,9 @@ std::string CppBodies::operands(const KernelBody& body, const BodyOperands& oper
   for (std::size_t i = 0; i < body.num_outputs; ++i) {
     if (body.buffers[body.num_inputs + i].accumulates) put(body.buffers[body.num_inputs + i].name + "_adds", operands.accumulate[i]);
   }
-  if (body.draws) {
-    put("first_sample", operands.first_sample);
-    put("samples", operands.samples);
-    put("cut", operands.cut);
-  }
-  if (body.blocks) {
-    put("block", operands.block);
-    put("share", operands.cut);
+  for (std::size_t s = 0; s < body.stretches.size(); ++s) {
+    put("first_" + body.stretches[s], operands.stretches[s].first);
+    put(body.stretches[s] + "_stretch", operands.stretches[s].stretch);
   }
   return text + "}";
 }

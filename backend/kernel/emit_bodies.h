@@ -26,11 +26,7 @@ inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -f
 struct BodyOperands {
   std::span<const std::uint64_t> offsets;    // bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0
   std::span<const std::uint8_t> accumulate;  // per output
-  // Bodies with dropout: number of the first sample = first_sample + rank->replica[cut] * samples; cut kNoCut: the share is not divided.
-  std::uint64_t first_sample = 0, samples = 0;
-  std::uint32_t cut = kNoCut;
-  static constexpr std::uint32_t kNoCut = 0xFFFFFFFFu;
-  std::uint64_t block = 0;  // bodies with blocks: bytes; theirs lie rank->replica[cut] * block further
+  std::span<const CallStretch> stretches;    // per stretch of the body
 };
 
 /// Descriptions of library calls, each once.
@@ -42,9 +38,13 @@ struct CallDescriptions {
 /// The name of the call's description, which is added where it is new.
 std::string describe_call(const LibraryCall& call, CallDescriptions& known);
 
+/// `8 + rank->stretches[0].first`: where a call works on a stretch.
+std::string begin_of(const CallStretch& call);
+/// `first_sample`: where a stretch of the body begins on the rank.
+std::string first_of(const KernelBody& body, std::int32_t stretch);
 /// `struct NAME_at { ... };`: where the operands of a call lie.
 std::string operand_struct(const KernelBody& body, const std::string& function);
-/// The first lines of a body's function: a pointer per buffer that is used, and what depends on the rank's share.
+/// The first lines of a body's function: where its stretches begin on the rank, and a pointer per buffer that is used.
 std::string operand_pointers(const KernelBody& body);
 
 class CppBodies {

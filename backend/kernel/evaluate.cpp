@@ -127,9 +127,10 @@ void Machine::dropout(const Statement& s, Register& r, std::int64_t n) {
   const T* x = get<T>(s.operands[0]);
   T* to = reinterpret_cast<T*>(r.own);
   const std::int64_t element = walk(s.element_strides), sample = walk(s.sample_strides);
+  const std::uint64_t first = call_.firsts[static_cast<std::size_t>(s.stretch)];
   for (std::int64_t i = 0; i < n; ++i) {
     const auto key = piper_stream_key(call_.rank->seed, PIPER_RANDOM_DROPOUT, call_.rank->global_step,
-                                      call_.first_sample + static_cast<std::uint64_t>(sample + i * s.sample_strides.back()), s.key);
+                                      first + static_cast<std::uint64_t>(sample + i * s.sample_strides.back()), s.key);
     to[i] = piper_dropout(x[i], s.scalar, key, static_cast<std::uint64_t>(element + i * s.element_strides.back()));
   }
 }

@@ -17,7 +17,7 @@ struct BodyCall {
   std::uint32_t action = 0;
   std::span<void* const> operands;           // inputs, outputs, then the workspace if scratch_bytes > 0
   std::span<const std::uint8_t> accumulate;  // per output; only outputs of kind grad may be nonzero
-  std::uint64_t first_sample = 0;            // number of this call's first sample within the step's batch (dropout); seed and step come from `rank`
+  std::span<const std::uint64_t> firsts;     // per stretch of the body: where it begins on this rank; seed and step come from `rank`
 };
 
 /// 0 when done; otherwise `api->fail` was told why.

@@ -58,7 +58,7 @@ struct KernelBuffer {
   std::int64_t elements = 0;
   tensor::DType dtype = tensor::DType::f32;
   bool accumulates = false;  // output of kind grad: adds to what is there when the call says so
-  bool in_blocks = false;    // port: the call says where the first share's block lies, and the rank works on that of its own share
+  std::int32_t stretch = -1;  // port: into KernelBody::stretches: the call says where position 0 lies, and the rank works on those that it has; -1: it lies there
   std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
   std::string label;         // a short identifier, not unique: `up`
   std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
@@ -126,6 +126,7 @@ struct Statement {
   bool brief = false;                       // of the codes of `has_brief_form`: the function of kernel_math.h for operations on bf16
   std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
   std::int32_t op = -1;                     // of Kernel::ops, or -1
+  std::int32_t stretch = -1;                // dropout: that of samples in KernelBody::stretches
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };
@@ -183,14 +184,20 @@ struct LibraryCall {
 
 using KernelStep = std::variant<Kernel, LibraryCall>;
 
+/// Where a call works on a stretch that its body reads: `first` is where all ranks together begin, and this rank the first of its stretch further.
+struct CallStretch {
+  std::uint64_t first = 0;
+  std::uint32_t stretch = 0;  // into PiperRank::stretches
+  std::uint64_t begin(const PiperRank& rank) const { return first + rank.stretches[stretch].first; }
+};
+
 struct KernelBody {
   std::string name;                   // `stage0.F`
   std::vector<KernelBuffer> buffers;  // inputs, outputs, scratch
   std::vector<KernelStep> steps;
   std::uint32_t num_inputs = 0, num_outputs = 0;
   std::int64_t scratch_bytes = 0;     // size of the workspace operand; 0: there is none
-  bool draws = false;                 // has dropout: the call passes the number of its first sample
-  bool blocks = false;                // has ports that lie in blocks: the call passes their distance
+  std::vector<std::string> stretches; // what it asks of the rank, in the singular: `sample` of dropout, `element` of a bucket; the call says where each begins
 };
 
 /// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty: none.

@@ -29,7 +29,7 @@ bool names_word(const std::string& text, const std::string& word) {
 class Printer : StatementPrinter {
  public:
   Printer(const Kernel& kernel, const KernelBody& body, bool canonical)
-      : StatementPrinter(kernel, body, canonical, {"e", "i", "j", "j0", "k", "l", "rank", "first_sample"}) {}
+      : StatementPrinter(kernel, body, canonical, {"e", "i", "j", "j0", "k", "l", "rank"}) {}
 
   std::string run(const std::string& name);
 
@@ -135,7 +135,8 @@ std::string Printer::signature(const std::string& name) const {
     if (adds(s)) flags.insert(s.access.buffer);
   }
   std::string text;
-  if (kernel_draws(kernel_)) text += "const PiperRank* rank, const uint64_t first_sample";
+  if (kernel_draws(kernel_)) text += "const PiperRank* rank";
+  for (const std::int32_t stretch : kernel_stretches(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.stretches[static_cast<std::size_t>(stretch)]);
   for (BufferIndex buffer : kernel_parameters(kernel_)) {
     text += text.empty() ? "" : ", ";
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict " + buffers_.at(buffer);
@@ -208,6 +209,14 @@ std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
 
 bool kernel_draws(const Kernel& kernel) {
   return std::any_of(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.code == Code::dropout; });
+}
+
+std::set<std::int32_t> kernel_stretches(const Kernel& kernel) {
+  std::set<std::int32_t> stretches;
+  for (const Statement& s : kernel.statements) {
+    if (s.stretch >= 0) stretches.insert(s.stretch);
+  }
+  return stretches;
 }
 
 std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical) {

@@ -18,7 +18,9 @@ std::string literal(double number, tensor::DType dtype);
 class StatementPrinter {
  protected:
   /// `canonical` numbers all names. `own`: names that the printer gives itself.
-  StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope own) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(own)) {}
+  StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope own) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(own)) {
+    for (const std::string& stretch : body.stretches) names_.add_own("first_" + stretch);
+  }
   ~StatementPrinter() = default;
 
   void name_everything();

@@ -52,6 +52,7 @@ void RankMemory::lay_out_state() {
       param.init = abi_init(dag.params[id.index()].init.kind);
       param.scale = dag.params[id.index()].init.scale;
       param.counted = home == 0;
+      param.stretch = PIPER_NO_STRETCH;
       copies[id.index()].push_back(static_cast<std::uint32_t>(params.size()));
       names.emplace_back(dag.context->text(dag.params[id.index()].name));
       std::vector<std::int64_t> extents;

@@ -84,15 +84,6 @@ struct SequentialRun::State : RankMemory {
 
   tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
 
-  /// This rank's number among those that share a bucket along these axes.
-  std::uint64_t share(AxisMask axes, std::uint64_t r) const {
-    std::uint64_t number = 0;
-    for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
-      if (axes >> a & 1u) number = number * dag.mesh.axes[a].size + coordinates[r][a];
-    }
-    return number;
-  }
-
   void samples_of(const Node& node, std::uint64_t r, std::uint64_t& first, std::uint64_t& count) const {
     const Stretch samples = dag::samples_of(dag, node, coordinates[r]);
     first = static_cast<std::uint64_t>(samples.first);
@@ -105,7 +96,8 @@ struct SequentialRun::State : RankMemory {
       workspace = allocate(body.scratch_bytes);
       operands.push_back(workspace.get());
     }
-    const BodyCall call{host.api, &rank, 0, operands, accumulate, first_sample};
+    const std::uint64_t firsts[] = {first_sample};
+    const BodyCall call{host.api, &rank, 0, operands, accumulate, firsts};
     return evaluate(body, call) == 0;
   }
 
@@ -281,7 +273,7 @@ struct SequentialRun::State : RankMemory {
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         std::memcpy(flat.get() + layout.sum_bytes(layout.offsets[i]), gradient_at(bucket.params[i], r), static_cast<std::size_t>(gradient_bytes(bucket.params[i])));
       }
-      operands.push_back(flat.get() + share(dag.cut_over(bucket), r) * static_cast<std::uint64_t>(layout.sum_bytes(layout.block())));
+      operands.push_back(flat.get() + layout.sum_bytes(part(dag::bucket_cut(dag, bucket), dag.mesh, coordinates[r]).first));
     } else {
       for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     }

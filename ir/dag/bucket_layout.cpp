@@ -26,6 +26,10 @@ BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
   return layout;
 }
 
+Cut bucket_cut(const Dag& dag, const Bucket& bucket) {
+  return {whole(bucket_layout(dag, bucket).elements), axes_of(dag.context->layouts[dag.cut_layout(bucket)], AxisShare::flat(), dag.mesh)};
+}
+
 std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
   std::vector<BucketLayout> layouts;
   layouts.reserve(dag.buckets.size());

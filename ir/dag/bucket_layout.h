@@ -3,7 +3,7 @@
 //
 // A bucket is flat: parameter after parameter, each from a boundary on, as so many elements from the start of its parameters, its gradients and each slot of its
 // optimizer state. Bytes differ: gradients and slots are of the wide type (dtypes.def). Where axes cut it (`Dag::cut_over`), it ends with so much padding that all blocks
-// are equal and begin at a boundary. Padding stays 0. Device number i along these axes reduces and updates block i and keeps the optimizer state of that block alone;
+// are equal and begin at a boundary. Padding stays 0. A device reduces and updates the block that these axes leave to it and keeps the optimizer state of that block alone;
 // parameters and gradients have room for all, or as the layouts of the bucket say for their block too.
 //
 //   layer1.w f32[25], layer1.b f32[5], flat over dp: 4     offsets 0, 32     elements 64     block 16
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/dag/dag.h"
+#include "ir/layout/box.h"
 
 namespace piper::dag {
 
@@ -46,6 +47,8 @@ struct BucketLayout {
 std::int64_t state_slots(const directive::Settings& settings, tensor::DType parameter);
 
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket);
+/// The elements of a bucket, and the axes that cut what of it is cut: which block of it is a device's follows.
+Cut bucket_cut(const Dag& dag, const Bucket& bucket);
 /// One per bucket.
 std::vector<BucketLayout> bucket_layouts(const Dag& dag);
 

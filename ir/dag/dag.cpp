@@ -140,9 +140,7 @@ std::size_t Dag::trained_buckets() const {
 
 AxisMask Dag::reduced_over(const Bucket& bucket) const { return mask_of(context->layouts[bucket.made], AxisShare::partial(), mesh); }
 
-AxisMask Dag::cut_over(const Bucket& bucket) const {
-  return mask_of(context->layouts[bucket.state.repeats() ? bucket.parameters : bucket.state], AxisShare::flat(), mesh);
-}
+AxisMask Dag::cut_over(const Bucket& bucket) const { return mask_of(context->layouts[cut_layout(bucket)], AxisShare::flat(), mesh); }
 
 std::int64_t Dag::extent(AxisMask axes) const {
   std::int64_t devices = 1;

@@ -212,6 +212,8 @@ struct Dag {
   /// The axes over which the gradients of a bucket are reduced, and those that cut what of it is cut.
   AxisMask reduced_over(const Bucket& bucket) const;
   AxisMask cut_over(const Bucket& bucket) const;
+  /// Of what of a bucket is cut; one that repeats where nothing is.
+  LayoutId cut_layout(const Bucket& bucket) const { return bucket.state.repeats() ? bucket.parameters : bucket.state; }
   /// From level communicating on the gradients of a bucket are one value, a block, where they are cut, and so is what an update leaves of parameters that are.
   bool cuts_gradients(const Bucket& bucket) const { return level >= Level::communicating && !bucket.gradients.repeats(); }
   bool cuts_parameters(const Bucket& bucket) const { return level >= Level::communicating && !bucket.parameters.repeats(); }

@@ -82,18 +82,20 @@ AxisMask sample_axes(const Dag& dag, const Node& node) {
   return samples ? axes_that(dag, samples->layout, AxisShare::cut(samples->dim)) : 0;
 }
 
-Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates) {
-  Stretch stretch;
+Cut sample_cut(const Dag& dag, const Node& node) {
+  Cut cut;
   for (const tensor::Type& type : dag.input_types) {
-    if (const tensor::Dim* const dim = type.samples()) stretch = whole(dim->extent);
+    if (const tensor::Dim* const dim = type.samples()) cut.of = whole(dim->extent);
   }
   for (std::size_t d = 0; d < dag.dims.size() && d < kMaxSplitDims; ++d) {
-    if (node.instance.at[d] != Instance::kNone) stretch = block(stretch, dag.dims[d].extent, node.instance.at[d]);
+    if (node.instance.at[d] != Instance::kNone) cut.of = block(cut.of, dag.dims[d].extent, node.instance.at[d]);
   }
   const std::optional<Samples> samples = samples_in(dag, node);
-  if (!samples || dag.level < Level::placed) return stretch;
-  return part(stretch, dag.context->layouts[samples->layout], AxisShare::cut(samples->dim), dag.mesh, coordinates);
+  if (samples && dag.level >= Level::placed) cut.axes = axes_of(dag.context->layouts[samples->layout], AxisShare::cut(samples->dim), dag.mesh);
+  return cut;
 }
+
+Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates) { return part(sample_cut(dag, node), dag.mesh, coordinates); }
 
 LayoutId cut_samples(const Dag& dag, tensor::InputId input, AxisMask axes) {
   const tensor::Dim* const samples = dag.input_types[input.index()].samples();

@@ -22,7 +22,9 @@ AxisMask summed_axes(const Dag& dag, Port port);
 std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body);
 /// Of a chunk or load.
 AxisMask sample_axes(const Dag& dag, const Node& node);
-/// Which samples of the batch a chunk or load works on, on the device at these coordinates: split dimensions cut the batch first, then axes.
+/// Which samples of the batch a chunk or load works on: split dimensions cut the batch, and axes what these leave.
+Cut sample_cut(const Dag& dag, const Node& node);
+/// On the device at these coordinates.
 Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates);
 /// An input whose samples these axes cut.
 LayoutId cut_samples(const Dag& dag, tensor::InputId input, AxisMask axes);

@@ -9,11 +9,23 @@ Stretch block(const Stretch& of, std::int64_t count, std::int64_t index) {
   return {of.first + each * index + std::min(index, more), each + (index < more ? 1 : 0), of.global};
 }
 
+Stretch part(const Cut& cut, const Mesh& mesh, std::span<const std::uint32_t> coordinates) {
+  Stretch left = cut.of;
+  for (const std::uint32_t axis : cut.axes) left = block(left, mesh.axes[axis].size, coordinates[axis]);
+  return left;
+}
+
+AxisList axes_of(const Layout& layout, AxisShare how, const Mesh& mesh) {
+  AxisList axes;
+  for (const Layout::Axis& axis : layout.axes) {
+    if (axis.how == how) axes.push_back(static_cast<std::uint32_t>(mesh.find(axis.name)));
+  }
+  return axes;
+}
+
 AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh) {
   AxisMask mask = 0;
-  for (const Layout::Axis& axis : layout.axes) {
-    if (axis.how == how) mask |= AxisMask{1} << mesh.find(axis.name);
-  }
+  for (const std::uint32_t axis : axes_of(layout, how, mesh)) mask |= AxisMask{1} << axis;
   return mask;
 }
 
@@ -25,18 +37,9 @@ Layout layout_over(AxisMask axes, AxisShare how, const Mesh& mesh) {
   return layout;
 }
 
-Stretch part(Stretch of, const Layout& layout, AxisShare how, const Mesh& mesh, std::span<const std::uint32_t> coordinates) {
-  for (const Layout::Axis& each : layout.axes) {
-    if (each.how != how) continue;
-    const std::size_t axis = mesh.find(each.name);
-    of = block(of, mesh.axes[axis].size, coordinates[axis]);
-  }
-  return of;
-}
-
 Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates) {
   Box box;
-  for (const tensor::Dim& dim : type.dims) box.push_back(part(whole(dim.extent), layout, AxisShare::cut(dim.name), mesh, coordinates));
+  for (const tensor::Dim& dim : type.dims) box.push_back(part({whole(dim.extent), axes_of(layout, AxisShare::cut(dim.name), mesh)}, mesh, coordinates));
   return box;
 }
 

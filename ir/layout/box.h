@@ -14,6 +14,7 @@
 #include "ir/layout/layout.h"
 #include "ir/mesh.h"
 #include "ir/tensor/type.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace piper {
 
@@ -31,11 +32,22 @@ Stretch block(const Stretch& of, std::int64_t count, std::int64_t index);
 /// One stretch per dimension of a type.
 using Box = std::vector<Stretch>;
 
-/// The axes that do `how` to a value, and a layout in which these do, outermost first.
+/// Axes that cut one thing, by their places in the mesh, outermost first.
+using AxisList = llvm::SmallVector<std::uint32_t, 2>;
+/// Positions and the axes that cut them.
+struct Cut {
+  Stretch of;
+  AxisList axes;
+  friend bool operator==(const Cut&, const Cut&) = default;
+};
+/// What a device has of them: each axis cuts what the one before left.
+Stretch part(const Cut& cut, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
+
+/// The axes that do `how` to a value.
+AxisList axes_of(const Layout& layout, AxisShare how, const Mesh& mesh);
+/// The same without their order, and a layout in which these do, outermost first.
 AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh);
 Layout layout_over(AxisMask axes, AxisShare how, const Mesh& mesh);
-/// Of `of`, what the axes that do `how` leave to a device: each cuts what the one before left.
-Stretch part(Stretch of, const Layout& layout, AxisShare how, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 /// What the device at these coordinates holds of a value of a whole type. A summand is as large as the value.
 Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 

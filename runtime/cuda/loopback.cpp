@@ -37,11 +37,12 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
   const Operation& head = *members[0];
   const PiperPart& first = head.parts[part];
   const std::uint32_t op = head.action->op;
-  const std::uint64_t size = element_bytes(first.dtype), elements = first.elements, block = in_blocks(op) ? elements / members.size() : elements;
+  const std::uint64_t size = element_bytes(first.dtype), elements = first.elements;
   if (elements == 0) return;
   const auto in = [&](const Operation& member) { return part_at(member, member.parts[part], member.parts[part].in); };
   const auto out = [&](const Operation& member) { return part_at(member, member.parts[part], member.parts[part].out); };
-  const auto own = [&](std::size_t owner) { return in_own(members[owner]->parts[part], members.size(), owner * block) * size; };
+  const auto block = [&](std::size_t owner) { return piper_block(elements, static_cast<std::uint32_t>(members.size()), static_cast<std::uint32_t>(owner)); };
+  const auto own = [&](std::size_t owner) { return in_own(members[owner]->parts[part], block(owner), block(owner).first) * size; };
   const auto copy = [&](unsigned char* to, const unsigned char* from, std::uint64_t count) {
     if (to != from) meeting.copies.push_back({to, from, count * size});
   };
@@ -49,31 +50,33 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
     for (Member& member : meeting.members) member.cleared.emplace_back(out(member.operation), elements * size);
     return;
   }
-  const auto sum_from = [&](std::uint64_t offset) {
+  const auto sum_of = [&](const PiperStretch& of) {
     Sum& sum = meeting.sums.emplace_back();
     for (const Operation* member : members) {
-      if (contributes(*member, part)) sum.in.push_back(in(*member) + offset);
+      if (contributes(*member, part)) sum.in.push_back(in(*member) + of.first * size);
     }
-    sum.elements = block;
+    sum.elements = of.extent;
     sum.dtype = first.dtype;
     return &sum;
   };
   switch (static_cast<PiperCommOp>(op)) {
     case PIPER_ALL_REDUCE: {
-      Sum* sum = sum_from(0);
+      Sum* sum = sum_of({0, elements, elements});
       for (const Operation* member : members) sum->out.push_back(out(*member));
       return;
     }
     case PIPER_REDUCE_SCATTER:
       for (std::size_t owner = 0; owner < members.size(); ++owner) {
-        Sum* sum = sum_from(owner * block * size);
+        if (block(owner).extent == 0) continue;
+        Sum* sum = sum_of(block(owner));
         sum->out.push_back(out(*members[owner]) + own(owner));
         sum->adds = members[owner]->parts[part].flags & PIPER_ADDS ? 1 : 0;
       }
       return;
     case PIPER_GATHER:
       for (std::size_t owner = 0; owner < members.size(); ++owner) {
-        for (const Operation* member : members) copy(out(*member) + owner * block * size, in(*members[owner]) + own(owner), block);
+        if (block(owner).extent == 0) continue;
+        for (const Operation* member : members) copy(out(*member) + block(owner).first * size, in(*members[owner]) + own(owner), block(owner).extent);
       }
       return;
     case PIPER_ALL_GATHER: {

@@ -84,6 +84,7 @@ class LibraryNccl final : public Nccl {
       case NcclKind::receive: return nccl_.ncclRecv(call.to, call.count, type, peer, communicator, stream);
       case NcclKind::all_reduce: return nccl_.ncclAllReduce(call.from, call.to, call.count, type, kSum, communicator, stream);
       case NcclKind::broadcast: return nccl_.ncclBroadcast(call.from, call.to, call.count, type, peer, communicator, stream);
+      case NcclKind::reduce: return nccl_.ncclReduce(call.from, call.to, call.count, type, kSum, peer, communicator, stream);
       case NcclKind::reduce_scatter: return nccl_.ncclReduceScatter(call.from, call.to, call.count, type, kSum, communicator, stream);
       case NcclKind::all_gather: return nccl_.ncclAllGather(call.from, call.to, call.count, type, communicator, stream);
     }
@@ -98,7 +99,7 @@ class LibraryNccl final : public Nccl {
 }  // namespace
 
 const char* name_of(NcclKind kind) {
-  constexpr const char* kNames[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather"};
+  constexpr const char* kNames[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclReduceScatter", "ncclAllGather"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -35,9 +35,9 @@ struct NcclConfig {
 
 using NcclCommunicator = struct NcclCommunicatorObject*;
 
-enum class NcclKind : std::uint8_t { send, receive, all_reduce, broadcast, reduce_scatter, all_gather };
+enum class NcclKind : std::uint8_t { send, receive, all_reduce, broadcast, reduce, reduce_scatter, all_gather };
 
-/// `send` and `broadcast` have a peer: the other member, the root. Sums are the only reductions. `count` is that of the call: of a block for reduce_scatter and all_gather.
+/// `send`, `receive`, `broadcast` and `reduce` have a peer: the other member, the root, which alone has a `to` of a reduce. Sums are the only reductions. `count` is that of the call: of a block for reduce_scatter and all_gather.
 struct NcclCall {
   NcclKind kind = NcclKind::send;
   const void* from = nullptr;

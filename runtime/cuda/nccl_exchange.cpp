@@ -160,7 +160,7 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
   own.host = gpu_.ranks[0]->host;
   const PiperPart& part = own.parts[number];
   const std::uint32_t op = own.action->op;
-  const std::uint64_t size = element_bytes(part.dtype), members = meeting.size();
+  const std::uint64_t size = element_bytes(part.dtype);
   if (part.elements == 0) return;
   if (part.flags & PIPER_CLEARS) {
     made.cleared.emplace_back(part_at(own, part, part.out), part.elements * size);
@@ -170,7 +170,6 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
   unsigned char* const in = gives ? part_at(own, part, part.in) : nullptr;
   const auto out = [&] { return part_at(own, part, part.out); };
   const auto call = [&](NcclKind kind, const void* from, void* to, std::uint64_t count, std::uint32_t peer = 0) { made.calls.push_back({kind, from, to, count, part.dtype, peer}); };
-  const std::uint64_t block = part.elements / members;
   switch (static_cast<PiperCommOp>(op)) {
     case PIPER_SEND: return call(NcclKind::send, in, nullptr, part.elements, 1);
     case PIPER_RECV: return call(NcclKind::receive, nullptr, out(), part.elements, 0);
@@ -183,21 +182,44 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
       while (!contributes(meeting[owner].operation, number)) ++owner;
       return call(NcclKind::broadcast, self == owner ? in : out(), out(), part.elements, static_cast<std::uint32_t>(owner));
     }
-    case PIPER_REDUCE_SCATTER: {
-      unsigned char* const to = out() + in_own(part, members, self * block) * size;
-      if (!gives) zero_bytes_ = std::max(zero_bytes_, part.elements * size);
-      if (part.flags & PIPER_ADDS) {
-        made.adds.push_back({reinterpret_cast<unsigned char*>(made.scratch), to, nullptr, block, part.dtype});  // placed later
-        call(NcclKind::reduce_scatter, in, reinterpret_cast<void*>(made.scratch), block, static_cast<std::uint32_t>(made.adds.size()));
-        made.scratch += round_up(block * size, kLine);
-      } else {
-        call(NcclKind::reduce_scatter, in, to, block);
-      }
-      return;
-    }
-    case PIPER_GATHER: return call(NcclKind::all_gather, in + in_own(part, members, self * block) * size, out(), block);
+    case PIPER_REDUCE_SCATTER: return plan_reduce_scatter(made, own, part, in);
+    case PIPER_GATHER: return plan_gather(made, own, part, in);
     case PIPER_OFFLOAD: made.copies.push_back({NcclKind::send, in, own.host + part.out, part.elements * size, 0, 0}); return;
     case PIPER_FETCH: made.copies.push_back({NcclKind::receive, own.host + part.in, out(), part.elements * size, 0, 0}); return;
+  }
+}
+
+/// Blocks of one size are one call, others a sum for each owner. `in`: null where this member adds nothing.
+void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in) {
+  const std::uint64_t size = element_bytes(part.dtype);
+  const std::uint32_t members = own.communicator->num_members, self = own.communicator->self;
+  const bool equal = part.elements % members == 0;
+  if (in == nullptr) zero_bytes_ = std::max(zero_bytes_, part.elements * size);
+  for (std::uint32_t owner = equal ? self : 0; owner < (equal ? self + 1 : members); ++owner) {
+    const PiperStretch block = piper_block(part.elements, members, owner);
+    if (block.extent == 0) continue;
+    const unsigned char* const from = in == nullptr || equal ? in : in + block.first * size;
+    unsigned char* const to = owner == self ? part_at(own, part, part.out) + in_own(part, block, block.first) * size : nullptr;
+    if (to != nullptr && (part.flags & PIPER_ADDS)) {
+      made.adds.push_back({.call = made.calls.size(), .offset = made.scratch, .to = to, .elements = block.extent, .dtype = part.dtype});
+      made.scratch += round_up(block.extent * size, kLine);
+    }
+    made.calls.push_back({equal ? NcclKind::reduce_scatter : NcclKind::reduce, from, to, block.extent, part.dtype, equal ? 0 : owner});
+  }
+}
+
+/// Blocks of one size are one call, others come from their owners.
+void NcclExchange::plan_gather(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in) {
+  const std::uint64_t size = element_bytes(part.dtype);
+  const std::uint32_t members = own.communicator->num_members, self = own.communicator->self;
+  const bool equal = part.elements % members == 0;
+  unsigned char* const out = part_at(own, part, part.out);
+  for (std::uint32_t owner = equal ? self : 0; owner < (equal ? self + 1 : members); ++owner) {
+    const PiperStretch block = piper_block(part.elements, members, owner);
+    if (block.extent == 0) continue;
+    unsigned char* const to = equal ? out : out + block.first * size;
+    const unsigned char* const from = owner == self ? in + in_own(part, block, block.first) * size : to;
+    made.calls.push_back({equal ? NcclKind::all_gather : NcclKind::broadcast, from, to, block.extent, part.dtype, equal ? 0 : owner});
   }
 }
 
@@ -215,13 +237,10 @@ std::optional<Failure> NcclExchange::place_scratch(Phase phase) {
     if (most > 0 && !allocate(most, scratch)) return gpu_.failure;
     for (Communication& each : queue) {
       for (NcclCall& call : each.calls) {
-        if (call.kind != NcclKind::reduce_scatter) continue;
-        if (call.from == nullptr) call.from = zeros_;
-        if (call.peer == 0) continue;
-        // `peer` said which of the sums it is.
-        Adds& adds = each.adds[call.peer - 1];
-        call.peer = 0;
-        call.to = adds.from = scratch + reinterpret_cast<std::uint64_t>(adds.from);
+        if ((call.kind == NcclKind::reduce_scatter || call.kind == NcclKind::reduce) && call.from == nullptr) call.from = zeros_;
+      }
+      for (Adds& adds : each.adds) {
+        each.calls[adds.call].to = adds.from = scratch + adds.offset;
         const void* const addresses[] = {adds.from, adds.to};
         if (!allocate(sizeof addresses, adds.table) || !gpu_.upload(rank, adds.table, addresses, sizeof addresses)) return gpu_.failure;
       }

@@ -40,6 +40,8 @@ class NcclExchange final : public Exchange {
     bool evaluates = false;                       // one of evaluation is this one, too
   };
   struct Adds {                                   // a sum that lies in scratch, to what lies at its place
+    std::size_t call = 0;                         // that makes it
+    std::uint64_t offset = 0;                     // in scratch
     unsigned char *from = nullptr, *to = nullptr, *table = nullptr;  // table: both addresses, on the device
     std::uint64_t elements = 0;
     std::uint32_t dtype = 0;
@@ -55,6 +57,8 @@ class NcclExchange final : public Exchange {
 
   std::optional<Failure> plan(Phase phase, const Meetings& meetings);
   void plan_part(Communication& made, const std::vector<MeetingMember>& meeting, std::size_t self, std::uint32_t part);
+  void plan_reduce_scatter(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in);
+  void plan_gather(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in);
   /// By number, in the order of all ranks: those of communications with others.
   std::map<std::uint32_t, const PiperCommunicator*> used(Phase phase) const;
   std::optional<Failure> open_communicators(Phase phase);

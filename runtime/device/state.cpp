@@ -47,14 +47,14 @@ void fill(const FirstValues& values, std::uint64_t seed, T* to) {
 
 }  // namespace
 
-Elements elements_here(const PiperParam& param, PiperInBlocks what, const std::uint32_t* replica) {
-  const bool in_blocks = param.share != PIPER_NO_SHARE && what <= static_cast<PiperInBlocks>(param.in_blocks);
-  // Whole gradients hold the sum in the rank's block alone, at its place.
-  const bool shared = param.share != PIPER_NO_SHARE && what <= std::max(PIPER_GRADIENTS_IN_BLOCKS, static_cast<PiperInBlocks>(param.in_blocks));
-  if (!shared) return {0, param.elements, 0};
-  const std::uint64_t block = replica[param.share - 1] * param.block;
-  const std::uint64_t first = std::max(block, param.first), end = std::max(first, std::min(block + param.block, param.first + param.elements));
-  return {first - param.first, end - param.first, first - (in_blocks ? block : param.first)};
+Elements elements_here(const PiperParam& param, PiperInBlocks what, const PiperStretch* stretches) {
+  const bool in_blocks = what <= static_cast<PiperInBlocks>(param.in_blocks);
+  // Whole gradients hold the sum in the rank's stretch alone, at its place.
+  const bool cut = param.stretch != PIPER_NO_STRETCH && (in_blocks || what == PIPER_GRADIENTS_IN_BLOCKS);
+  if (!cut) return {0, param.elements, 0};
+  const PiperStretch& own = stretches[param.stretch];
+  const std::uint64_t first = std::max(own.first, param.first), end = std::max(first, std::min(own.first + own.extent, param.first + param.elements));
+  return {first - param.first, end - param.first, first - (in_blocks ? own.first : param.first)};
 }
 
 std::uint64_t master_offset(const PiperParam& param) {
@@ -64,13 +64,13 @@ std::uint64_t master_offset(const PiperParam& param) {
   return last;
 }
 
-std::vector<FirstValues> first_values_of(const PiperProgram& program, const std::uint32_t* replica) {
+std::vector<FirstValues> first_values_of(const PiperProgram& program, const PiperStretch* stretches) {
   std::vector<FirstValues> list;
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    list.push_back({&param, param.dtype, false, param.offset, elements_here(param, PIPER_VALUES_IN_BLOCKS, replica)});
+    list.push_back({&param, param.dtype, false, param.offset, elements_here(param, PIPER_VALUES_IN_BLOCKS, stretches)});
     const std::uint64_t master = master_offset(param);
-    if (master != PIPER_NO_OFFSET) list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master, elements_here(param, PIPER_STATE_IN_BLOCKS, replica)});
+    if (master != PIPER_NO_OFFSET) list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master, elements_here(param, PIPER_STATE_IN_BLOCKS, stretches)});
   }
   return list;
 }
@@ -79,9 +79,9 @@ piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed) {
   return piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
 }
 
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena, unsigned char* host) {
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const PiperStretch* stretches, unsigned char* arena, unsigned char* host) {
   std::memset(arena, 0, program.state_bytes);
-  for (const FirstValues& values : first_values_of(program, replica)) {
+  for (const FirstValues& values : first_values_of(program, stretches)) {
     unsigned char* const to = (values.on_host ? host : arena) + values.offset;
     with_element(values.dtype, [&](auto zero) { fill(values, seed, reinterpret_cast<decltype(zero)*>(to)); });
   }

@@ -8,7 +8,8 @@
 
 namespace piper::runtime {
 
-/// The first contradiction found: versions, ranges of offsets and indices, the state parts of both programs, members of communicators.
+/// The first contradiction found: versions, ranges of offsets and indices, stretches of other extents than a program was made for, the state parts of both programs, members of
+/// communicators.
 std::optional<Failure> check_tables(const PiperJob& job);
 
 }  // namespace piper::runtime

@@ -20,7 +20,7 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
       if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
       constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
-      const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].replica);
+      const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].stretches);
       if (here.first < here.end) {
         const std::uint32_t dtype = part == Part::values ? param.dtype : param.sum_dtype;
         const std::uint64_t size = element_bytes(dtype);

@@ -16,7 +16,7 @@ namespace piper::runtime {
 /// until the next call.
 using ReadArena = std::function<const unsigned char*(std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes)>;
 
-/// A tensor of a parameter from its counted home, put together from shares; nothing where no local rank has it.
+/// A tensor of a parameter from its counted home, put together from what its ranks have; nothing where no local rank has it.
 std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> ranks, std::string_view name, Part part, const ReadArena& read);
 /// Names of all parameters with a counted home among the ranks, sorted.
 std::vector<std::string> counted_parameters(std::span<const PiperJobRank> ranks);

@@ -51,9 +51,14 @@ const char* disagreement_of(std::span<const Operation* const> members, const Ope
     if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
     if (member.parts[i].flags & PIPER_CLEARS) continue;
     if (op != PIPER_SEND && op != PIPER_RECV && !contributor(members, i)) return "no member contributes a value";
-    if (in_blocks(op) && first.parts[i].elements % members.size() != 0) return "a value does not divide into the blocks of its members";
   }
   return nullptr;
+}
+
+/// Whose block (piper_block) an element is of.
+std::uint32_t owner_of(std::uint64_t elements, std::uint32_t members, std::uint64_t at) {
+  const std::uint64_t each = elements / members, more = elements % members, longer = more * (each + 1);
+  return static_cast<std::uint32_t>(at < longer ? at / (each + 1) : more + (at - longer) / each);
 }
 
 class LocalTransport final : public Transport {
@@ -159,16 +164,18 @@ class LocalTransport final : public Transport {
         return;
       }
       case PIPER_REDUCE_SCATTER:
-        by_blocks(channel, first, count, [&](const Operation& owner, std::uint64_t from, std::uint64_t elements) {
-          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { give_block(owner, channel, at, n); });
+        by_blocks(channel, first, count, [&](const Operation& owner, const PiperStretch& block, std::uint64_t from, std::uint64_t elements) {
+          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { give_block(owner, channel, block, at, n); });
         });
         return;
       case PIPER_GATHER:
-        by_blocks(channel, first, count, [&](const Operation& owner, std::uint64_t from, std::uint64_t elements) { copy_to_all(channel, owner, from, elements); });
+        by_blocks(channel, first, count, [&](const Operation& owner, const PiperStretch& block, std::uint64_t from, std::uint64_t elements) {
+          copy_to_all(channel, owner, in_own(owner.parts[channel.part], block, from), from, elements);
+        });
         return;
       case PIPER_OFFLOAD: std::memcpy(head.host + head.parts[channel.part].out + first * size, in(head, channel.part) + first * size, count * size); return;
       case PIPER_FETCH: std::memcpy(out(head, channel.part) + first * size, head.host + head.parts[channel.part].in + first * size, count * size); return;
-      case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel.members, channel.part), first, count); return;
+      case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel.members, channel.part), first, first, count); return;
       case PIPER_SEND:
       case PIPER_RECV: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
     }
@@ -177,10 +184,10 @@ class LocalTransport final : public Transport {
   static unsigned char* in(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].in); }
   static unsigned char* out(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].out); }
 
-  void give_block(const Operation& owner, const Channel& channel, std::uint64_t at, std::uint64_t count) {
+  void give_block(const Operation& owner, const Channel& channel, const PiperStretch& block, std::uint64_t at, std::uint64_t count) {
     const PiperPart& part = owner.parts[channel.part];
     const std::uint64_t size = element_bytes(part.dtype);
-    unsigned char* const to = out(owner, channel.part) + in_own(part, channel.members.size(), at) * size;
+    unsigned char* const to = out(owner, channel.part) + in_own(part, block, at) * size;
     if (part.flags & PIPER_ADDS) {
       add_to(part.dtype, to, sum_, count);
     } else {
@@ -188,10 +195,10 @@ class LocalTransport final : public Transport {
     }
   }
 
-  static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t first, std::uint64_t count) {
-    const PiperPart& part = from.parts[channel.part];
-    const std::uint64_t size = element_bytes(part.dtype);
-    const unsigned char* source = in(from, channel.part) + in_own(part, channel.members.size(), first) * size;
+  // `at`: where the first of them lies in what `from` gives.
+  static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t at, std::uint64_t first, std::uint64_t count) {
+    const std::uint64_t size = element_bytes(from.parts[channel.part].dtype);
+    const unsigned char* source = in(from, channel.part) + at * size;
     for (const Operation* to : channel.members) {
       unsigned char* target = out(*to, channel.part) + first * size;
       if (source != target) std::memcpy(target, source, count * size);
@@ -201,11 +208,13 @@ class LocalTransport final : public Transport {
   // Parts a range at the ends of the members' blocks.
   template <typename Move>
   static void by_blocks(const Channel& channel, std::uint64_t first, std::uint64_t count, const Move& move) {
-    const std::uint64_t block = channel.members[0]->parts[channel.part].elements / channel.members.size();
+    const std::uint64_t elements = channel.members[0]->parts[channel.part].elements;
+    const auto members = static_cast<std::uint32_t>(channel.members.size());
     for (const std::uint64_t end = first + count; first < end;) {
-      const std::uint64_t owner = first / block;
-      const std::uint64_t n = std::min(end, (owner + 1) * block) - first;
-      move(*channel.members[owner], first, n);
+      const std::uint32_t owner = owner_of(elements, members, first);
+      const PiperStretch block = piper_block(elements, members, owner);
+      const std::uint64_t n = std::min(end, block.first + block.extent) - first;
+      move(*channel.members[owner], block, first, n);
       first += n;
     }
   }
@@ -248,13 +257,11 @@ const char* disagreement(std::span<const Operation* const> members, std::size_t&
 }
 
 unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset) {
-  const std::uint64_t share = part.share == PIPER_NO_SHARE ? 0 : member.replica[part.share - 1];
-  return member.arena + offset + share * part.elements * element_bytes(part.dtype);
+  const std::uint64_t first = part.stretch == PIPER_NO_STRETCH ? 0 : member.stretches[part.stretch].first;
+  return member.arena + offset + first * element_bytes(part.dtype);
 }
 
 bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
-
-std::uint64_t in_own(const PiperPart& part, std::size_t members, std::uint64_t at) { return part.flags & PIPER_OWN_BLOCK ? at % (part.elements / members) : at; }
 
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part) {
   const auto found = std::find_if(members.begin(), members.end(), [&](const Operation* member) { return contributes(*member, part); });

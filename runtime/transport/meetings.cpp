@@ -51,7 +51,7 @@ std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase 
         member.action = action.action;
         member.operation.action = &action;
         member.operation.parts = program.parts + action.first_part;
-        member.operation.replica = rank.replica;
+        member.operation.stretches = rank.stretches;
         member.operation.communicator = &communicator;
       }
     }

@@ -24,7 +24,7 @@ struct Operation {
   const PiperPart* parts = nullptr;  // action->num_parts of them
   unsigned char* arena = nullptr;
   unsigned char* host = nullptr;      // the rank's arena in the memory of the host
-  const uint32_t* replica = nullptr;  // of the rank: which share of a part is its own
+  const PiperStretch* stretches = nullptr;  // of the rank
   const PiperCommunicator* communicator = nullptr;
   std::uint32_t channel = 0;  // what `connect` gave for this communicator
   OperationState state = OperationState::done;
@@ -37,8 +37,8 @@ unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint
 
 /// Whether each member has a block of every part: reduce_scatter and gather.
 bool in_blocks(std::uint32_t op);
-/// Where element `at` of a part lies in what its owner has alone, where `members` members have a block each; the part is not empty.
-std::uint64_t in_own(const PiperPart& part, std::size_t members, std::uint64_t at);
+/// Where element `at` of a part lies in what the owner of that block has.
+inline std::uint64_t in_own(const PiperPart& part, const PiperStretch& block, std::uint64_t at) { return part.flags & PIPER_OWN_BLOCK ? at - block.first : at; }
 /// Whether the member adds to a part, or is who gives it; the first that does, or null.
 inline bool contributes(const Operation& member, std::uint32_t part) { return member.parts[part].in != PIPER_NO_OFFSET; }
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part);

@@ -72,7 +72,7 @@ void DeviceBodies::launch(const backend::KernelBody& body, const BodyStep& step,
     const Argument& argument = step.arguments[a];
     switch (argument.kind) {
       case Argument::Kind::draw: arguments.push_back(&draw_); break;
-      case Argument::Kind::first_sample: arguments.push_back(&call.first_sample); break;
+      case Argument::Kind::first: arguments.push_back(&call.first_sample); break;
       case Argument::Kind::adds:
         flags[a] = adds(body, call, argument.buffer);
         arguments.push_back(&flags[a]);

@@ -150,9 +150,8 @@ struct TestRank {
     rank.arena = arena;
     rank.seed = KernelRuns::kSeed;
     rank.global_step = KernelRuns::kStep;
-    rank.replica = &share;
+    rank.stretches = &KernelRuns::kOwnSamples;
   }
-  std::uint32_t share = KernelRuns::kShare;
   PiperRank rank{};
 };
 
@@ -265,7 +264,7 @@ void KernelRuns::evaluate(const Case& c, const backend::KernelBody& kernels, uns
   call.action = 7;
   call.operands = operands;
   call.accumulate = c.accumulate;
-  call.first_sample = kFirstSample + kShare * kSamples;
+  call.firsts = {&kFirstSample, 1};
   EXPECT_EQ(backend::evaluate(kernels, call), 0) << c.what;
 }
 
@@ -295,9 +294,7 @@ std::string KernelRuns::text() const {
     backend::BodyOperands operands;
     operands.offsets = c.offsets;
     operands.accumulate = c.accumulate;
-    operands.first_sample = kFirstSample;
-    operands.samples = kSamples;
-    operands.cut = 0;
+    operands.stretches = {&kSamples, 1};
     calls += "extern \"C\" int run" + std::to_string(i) + "(const PiperApi* api, PiperRank* rank) {\n  static const " + name + "_at at = " +
              backend::CppBodies::operands(c.kernels, operands) + ";\n  return " + name + "(api, rank, 7, &at);\n}\n";
   }
@@ -350,7 +347,7 @@ void KernelRuns::check(const std::string& flags) {
     ASSERT_TRUE(bodies.load());
     compare_all([&](std::size_t i, const Case& c, std::vector<unsigned char>& arena) {
       const std::uint64_t draw[2] = {kSeed, kStep};
-      DeviceBodies::Call call{c.offsets, c.inputs.size(), c.accumulate, draw, kFirstSample + kShare * kSamples, {}};
+      DeviceBodies::Call call{c.offsets, c.inputs.size(), c.accumulate, draw, kFirstSample, {}};
       call.library = [&](std::uint32_t step, unsigned char* host) {
         backend::KernelBody alone = c.kernels;
         alone.steps = {c.kernels.steps[step]};
@@ -384,7 +381,7 @@ DropoutMask keeps_as_kernels(const tensor::Type& type, double rate, std::string 
       stride *= extent;
       i /= extent;
     }
-    const auto first = KernelRuns::kFirstSample + KernelRuns::kShare * KernelRuns::kSamples;
+    const auto first = KernelRuns::kFirstSample;
     const auto key = piper_stream_key(KernelRuns::kSeed, PIPER_RANDOM_DROPOUT, KernelRuns::kStep, first + sample, piper_name_hash(name.data(), name.size()));
     return piper_dropout(1.0, rate, key, element) != 0;
   };

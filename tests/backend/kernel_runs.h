@@ -38,7 +38,10 @@ class KernelRuns {
   std::string text() const;
   std::size_t size() const { return cases_.size(); }
 
-  static constexpr std::uint64_t kSeed = 5, kStep = 3, kFirstSample = 8, kShare = 2, kSamples = 4;  // what dropout is keyed by: samples from 8 + 2 * 4 on
+  static constexpr std::uint64_t kSeed = 5, kStep = 3;
+  static constexpr backend::CallStretch kSamples{8, 0};  // what dropout is keyed by: samples from 8 + 8 on
+  static constexpr PiperStretch kOwnSamples{8, 4, 16};
+  static constexpr std::uint64_t kFirstSample = kSamples.first + kOwnSamples.first;
 
  private:
   struct Case {

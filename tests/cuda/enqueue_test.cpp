@@ -98,6 +98,9 @@ struct Recorder {
   Record calls;
 };
 
+/// Where the rank's stretches begin, each so much further than the one before it.
+constexpr std::uint64_t kFirstOfStretch = 1024;
+
 /// The same from the tables of the program.
 Record planned(const DeviceProgram& program, const std::vector<backend::KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps) {
   Record calls;
@@ -122,9 +125,11 @@ Record planned(const DeviceProgram& program, const std::vector<backend::KernelBo
           }
         }
         break;
-      case Instruction::Kind::load:
-        calls.push_back("load " + std::to_string(each.subject) + " " + std::to_string(each.first_sample + (each.cut == Instruction::kNoCut ? 0 : each.samples)) + " " + std::to_string(each.samples));
+      case Instruction::Kind::load: {
+        const backend::CallStretch& samples = stretches_of(program, each).front();
+        calls.push_back("load " + std::to_string(each.subject) + " " + std::to_string(samples.first + kFirstOfStretch * samples.stretch) + " " + std::to_string(program.stretches[samples.stretch].extent));
         break;
+      }
       case Instruction::Kind::count: calls.emplace_back("count"); break;
       case Instruction::Kind::report:
         if (each.num_operands != 0) calls.push_back("report " + std::to_string(each.subject));
@@ -159,10 +164,11 @@ TEST(Enqueue, EveryExample) {
       for (std::size_t k = 0; k < kernels.list().size(); ++k) EXPECT_EQ(made.kernels[k].name, kernels.list()[k].name);
 
       Recorder recorder(role, kernels);
-      const std::vector<std::uint32_t> replica(role.cuts.size(), 1);
+      std::vector<PiperStretch> stretches;
+      for (const backend::ProgramStretch& each : role.stretches) stretches.push_back({kFirstOfStretch * stretches.size(), each.extent, kFirstOfStretch * stretches.size() + each.extent});
       PiperRank rank{};
       rank.arena = reinterpret_cast<unsigned char*>(Recorder::kBase);
-      rank.replica = replica.data();
+      rank.stretches = stretches.data();
       ASSERT_EQ(made.enqueue(&made, &recorder.device, &rank, 0, made.num_actions), 0);
       EXPECT_EQ(recorder.calls, planned(role, program.programs.bodies, kernels, steps)) << program.name << " " << role.role;
       // Without a compiler a walk over the tables asks for the same.

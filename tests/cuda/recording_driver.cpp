@@ -62,7 +62,7 @@ std::vector<KernelOperand> operands_of(const backend::cuda::BodyStep& step, cons
       case backend::cuda::Argument::Kind::buffer:
         operands.push_back({static_cast<std::uint64_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype), written.contains(argument.buffer)});
         break;
-      case backend::cuda::Argument::Kind::first_sample: case backend::cuda::Argument::Kind::adds: operands.emplace_back(); break;
+      case backend::cuda::Argument::Kind::first: case backend::cuda::Argument::Kind::adds: operands.emplace_back(); break;
     }
   }
   return operands;

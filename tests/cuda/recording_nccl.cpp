@@ -44,7 +44,8 @@ cuda::NcclResult RecordingNccl::enqueue(NcclCommunicator communicator, cuda::Str
   std::vector<Touched> touched;
   const bool gives = call.kind != NcclKind::receive && (call.kind != NcclKind::broadcast || call.peer == member.self);
   if (gives) touched.push_back({call.from, call.kind == NcclKind::reduce_scatter ? whole : block, false});
-  if (call.kind != NcclKind::send) touched.push_back({call.to, call.kind == NcclKind::all_gather ? whole : block, true});
+  const bool takes = call.kind != NcclKind::send && (call.kind != NcclKind::reduce || call.peer == member.self);
+  if (takes) touched.push_back({call.to, call.kind == NcclKind::all_gather ? whole : block, true});
   if (!in_group_) return driver_.touch(stream, cuda::name_of(call.kind), touched);
   EXPECT_TRUE(gathered_.empty() || stream_ == stream);
   stream_ = stream;

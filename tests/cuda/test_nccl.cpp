@@ -47,6 +47,9 @@ void write_file(const std::string& path, const std::string& bytes) {
 bool gives(const cuda::NcclCall& call, std::uint32_t self) {
   return call.kind != NcclKind::receive && (call.kind != NcclKind::broadcast || call.peer == self);
 }
+bool takes(const cuda::NcclCall& call, std::uint32_t self) {
+  return call.kind != NcclKind::send && (call.kind != NcclKind::reduce || call.peer == self);
+}
 
 }  // namespace
 
@@ -241,7 +244,7 @@ std::string sum_of(const std::vector<std::string>& given, std::uint32_t dtype) {
 /// Whether all that a call reads and writes was allocated.
 bool lies_on_device(const HostDriver& driver, std::uint32_t members, std::uint32_t self, const cuda::NcclCall& call) {
   const std::uint64_t block = call.count * runtime::element_bytes(call.dtype), whole = block * members;
-  const bool reads = gives(call, self), writes = call.kind != NcclKind::send;
+  const bool reads = gives(call, self), writes = takes(call, self);
   return (!reads || driver.holds(call.from, call.kind == NcclKind::reduce_scatter ? whole : block)) && (!writes || driver.holds(call.to, call.kind == NcclKind::all_gather ? whole : block));
 }
 
@@ -307,6 +310,9 @@ HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
         case NcclKind::receive: put(given[call.peer]); break;
         case NcclKind::broadcast: put(given[call.peer]); break;
         case NcclKind::all_reduce: put(sum_of(given, call.dtype)); break;
+        case NcclKind::reduce:
+          if (takes(call, member.self)) put(sum_of(given, call.dtype));
+          break;
         case NcclKind::reduce_scatter: put(sum_of(given, call.dtype).substr(member.self * block, block)); break;
         case NcclKind::all_gather: {
           std::string all;

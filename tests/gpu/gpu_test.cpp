@@ -183,7 +183,7 @@ TEST_F(Gpu, NcclWithOneRank) {
     ASSERT_EQ(status, cuda::kSuccess) << driver->text_of(status);
   };
   for (const bool captured : {false, true}) {
-    for (const cuda::NcclKind kind : {cuda::NcclKind::all_reduce, cuda::NcclKind::broadcast, cuda::NcclKind::reduce_scatter, cuda::NcclKind::all_gather}) {
+    for (const cuda::NcclKind kind : {cuda::NcclKind::all_reduce, cuda::NcclKind::broadcast, cuda::NcclKind::reduce, cuda::NcclKind::reduce_scatter, cuda::NcclKind::all_gather}) {
       SCOPED_TRACE(std::string(cuda::name_of(kind)) + (captured ? " in a graph" : ""));
       double& from = *reinterpret_cast<double*>(host);
       double& to = *reinterpret_cast<double*>(host + 256);

@@ -48,8 +48,8 @@ void HandProgram::set_high_priority(const std::string& name) {
   for (Stream& stream : streams_) stream.high_priority |= stream.name == name;
 }
 
-void HandProgram::param(const std::string& name, std::uint64_t offset, std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype,
-                        PiperInitKind init, double scale) {
+PiperParam& HandProgram::param(const std::string& name, std::uint64_t offset, std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype,
+                               PiperInitKind init, double scale) {
   param_names_.push_back(name);
   dims_.push_back(static_cast<std::int64_t>(elements));
   params_.push_back({.name = param_names_.back().c_str(),
@@ -66,9 +66,15 @@ void HandProgram::param(const std::string& name, std::uint64_t offset, std::uint
                      .num_dims = 1,
                      .dims = &dims_.back(),
                      .first = 0,
-                     .block = 0,
-                     .share = PIPER_NO_SHARE,
+                     .stretch = PIPER_NO_STRETCH,
                      .in_blocks = PIPER_STATE_IN_BLOCKS});
+  return params_.back();
+}
+
+std::uint32_t HandProgram::stretch(PiperStretch own) {
+  stretches_.push_back(own);
+  extents_.push_back(own.extent);
+  return static_cast<std::uint32_t>(stretches_.size() - 1);
 }
 
 int HandProgram::run_step(const PiperApi* api, PiperRank* rank) {
@@ -122,10 +128,12 @@ const PiperProgram* HandProgram::finish() {
               .num_parts = static_cast<std::uint32_t>(parts_.size()),
               .num_streams = static_cast<std::uint32_t>(tables_.size()),
               .num_communicators = static_cast<std::uint32_t>(communicators_.size()),
+              .num_stretches = static_cast<std::uint32_t>(extents_.size()),
               .actions = infos_.data(),
               .waits = waits_.data(),
               .parts = parts_.data(),
               .streams = tables_.data(),
+              .extents = extents_.data(),
               .num_params = static_cast<std::uint32_t>(params_.size()),
               .params = params_.data(),
               .step = run_step,
@@ -181,9 +189,11 @@ const PiperJob& HandJob::finish() {
     rank.rank = r;
     rank.program = &training_[r]->program_;
     rank.communicators = training_[r]->local_communicators_.data();
+    rank.stretches = training_[r]->stretches_.data();
     if (!evaluation_.empty()) {
       rank.evaluation = &evaluation_[r]->program_;
       rank.evaluation_communicators = evaluation_[r]->local_communicators_.data();
+      rank.evaluation_stretches = evaluation_[r]->stretches_.data();
     }
     ranks_.push_back(rank);
   }

@@ -68,7 +68,7 @@ class HandProgram {
 
   template <typename T>
   static PiperPart part(std::uint64_t in, std::uint64_t out, std::uint64_t elements) {
-    return {in, out, elements, dtype_of<T>(), PIPER_NO_SHARE, 0, 0};
+    return {in, out, elements, dtype_of<T>(), PIPER_NO_STRETCH, 0, 0};
   }
   static PiperWait after(Spot spot, std::uint32_t distance = 0) { return {spot.stream, spot.position, distance}; }
 
@@ -79,8 +79,11 @@ class HandProgram {
   /// A wait that becomes known later: `distance` 1 ties of a loop.
   void add_wait(Spot spot, PiperWait wait);
   void set_high_priority(const std::string& stream);
-  void param(const std::string& name, std::uint64_t offset, std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype, PiperInitKind init,
-             double scale);
+  PiperParam& param(const std::string& name, std::uint64_t offset, std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype, PiperInitKind init,
+                    double scale);
+
+  /// What the rank has of something; the position in its table.
+  std::uint32_t stretch(PiperStretch own);
 
   const PiperProgram* finish();
   PiperProgram& tables() { return program_; }
@@ -114,6 +117,8 @@ class HandProgram {
   std::vector<PiperStream> tables_;
   std::vector<PiperParam> params_;
   std::deque<std::int64_t> dims_;
+  std::vector<PiperStretch> stretches_;
+  std::vector<std::uint64_t> extents_;
   std::vector<std::uint32_t> communicators_;  // of the job
   std::vector<PiperCommunicator> local_communicators_;
   std::string role_;
@@ -135,6 +140,7 @@ class HandJob {
 
   const PiperJob& finish();
   PiperJob& tables() { return job_; }
+  const PiperJob& tables() const { return job_; }
 
  private:
   struct Communicator {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
 #include "runtime/cpu/arena.h"
 #include "runtime/device/state.h"
+#include "runtime/executor/parameters.h"
 #include "runtime/kernel_math.h"
 #include "runtime/options.h"
 #include "tests/runtime/sample_jobs.h"
@@ -103,6 +105,71 @@ TEST(State, EveryKindOfFirstValue) {
   EXPECT_LT(smallest, -0.4);
   EXPECT_LE(largest, 0.5);
   EXPECT_GT(largest, 0.4);
+}
+
+/// A bucket of two parameters, padded, of which ranks have stretches of any extent: what `collect_parameter` puts together of values, gradients and a slot.
+struct OfRank {
+  HandProgram program;
+  Arena arena;
+  PiperJobRank job{};
+
+  static constexpr std::uint64_t kFirst[] = {0, 8}, kElements[] = {7, 10}, kAll = 20;
+
+  OfRank(PiperStretch own, PiperInBlocks in_blocks) : program(0) {
+    const std::uint64_t values = program.allocate<double>(kAll), gradients = program.allocate<double>(kAll), slots = program.allocate<double>(kAll);
+    program.end_state();
+    const std::uint32_t stretch = program.stretch(own);
+    const auto at = [&](PiperInBlocks what, std::uint64_t begin, std::uint64_t p) { return begin + (what <= in_blocks ? 0 : kFirst[p] * sizeof(double)); };
+    for (std::uint32_t p = 0; p < 2; ++p) {
+      PiperParam& param = program.param("p" + std::to_string(p), at(PIPER_VALUES_IN_BLOCKS, values, p), at(PIPER_GRADIENTS_IN_BLOCKS, gradients, p), kElements[p], PIPER_F64, PIPER_NORMAL, 0.02);
+      param.slot_offsets[0] = slots;
+      param.first = kFirst[p];
+      param.stretch = stretch;
+      param.in_blocks = in_blocks;
+    }
+    program.compute("F", {}, [](Step&) { return 0; });
+    job.program = program.finish();
+    job.stretches = &own_;
+    own_ = own;
+    EXPECT_TRUE(arena.allocate(job.program->arena_bytes, {}));
+    initialise_parameters(*job.program, 5, job.stretches, arena.base(), nullptr);
+    for (std::uint64_t position = own.first; position < own.first + own.extent; ++position) {
+      number(gradients, in_blocks >= PIPER_GRADIENTS_IN_BLOCKS ? position - own.first : position) = 100.0 + static_cast<double>(position);
+      number(slots, position - own.first) = 200.0 + static_cast<double>(position);
+    }
+  }
+  double& number(std::uint64_t begin, std::uint64_t i) { return reinterpret_cast<double*>(arena.base() + begin)[i]; }
+
+ private:
+  PiperStretch own_{};
+};
+
+TEST(State, AParameterIsMadeOfWhatItsRanksHave) {
+  for (const std::vector<std::uint64_t>& extents : std::vector<std::vector<std::uint64_t>>{{20}, {13, 7}, {3, 0, 17}, {4, 4, 4, 4, 4}, {1, 8, 1, 10}}) {
+    for (const PiperInBlocks in_blocks : {PIPER_STATE_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_VALUES_IN_BLOCKS}) {
+      std::deque<OfRank> ranks;
+      std::vector<PiperJobRank> jobs;
+      std::uint64_t first = 0;
+      for (const std::uint64_t extent : extents) {
+        jobs.push_back(ranks.emplace_back(PiperStretch{first, extent, OfRank::kAll}, in_blocks).job);
+        first += extent;
+      }
+      const auto read = [&](std::size_t rank, bool, std::uint64_t offset, std::uint64_t) { return ranks[rank].arena.base() + offset; };
+      for (std::size_t p = 0; p < 2; ++p) {
+        const std::string name = "p" + std::to_string(p);
+        const piper_random_key key = piper_stream_key(5, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(name.data(), name.size()));
+        std::vector<double> values, gradient, slot;
+        for (std::uint64_t i = 0; i < OfRank::kElements[p]; ++i) {
+          values.push_back(0.02 * piper_random_normal(key, i));
+          gradient.push_back(100.0 + static_cast<double>(OfRank::kFirst[p] + i));
+          slot.push_back(200.0 + static_cast<double>(OfRank::kFirst[p] + i));
+        }
+        EXPECT_EQ(collect_parameter(jobs, name, Part::values, read)->values, values);
+        EXPECT_EQ(collect_parameter(jobs, name, Part::gradient, read)->values, gradient);
+        EXPECT_EQ(collect_parameter(jobs, name, Part::slot0, read)->values, slot);
+      }
+    }
+  }
 }
 
 TEST(State, LearningRates) {

@@ -101,15 +101,11 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
 std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const {
   if (!bucket.cut()) return gradient;
   const BucketLayout layout = bucket_layout(dag_, bucket);
-  const std::vector<std::uint32_t> at = coordinates_of(dag_.mesh, rank);
-  const AxisMask axes = dag_.cut_over(bucket);
-  std::int64_t share = 0;
-  for (std::size_t a = 0; a < at.size(); ++a) {
-    if ((axes >> a & 1) != 0) share = share * dag_.mesh.axes[a].size + at[a];
-  }
+  const Stretch block = part(bucket_cut(dag_, bucket), dag_.mesh, coordinates_of(dag_.mesh, rank));
   std::vector<double> own;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
-    if ((layout.offsets[param] + static_cast<std::int64_t>(i)) / layout.block() == share) own.push_back(gradient[i]);
+    const std::int64_t at = layout.offsets[param] + static_cast<std::int64_t>(i);
+    if (at >= block.first && at < block.first + block.extent) own.push_back(gradient[i]);
   }
   return own;
 }

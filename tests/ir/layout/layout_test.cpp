@@ -75,6 +75,7 @@ TEST(Boxes, FollowFromTypeLayoutAndDevice) {
   EXPECT_EQ(box(all.of({{"tp", batch}, {"dp", batch}}), {1, 1}), (Box{{5, 1, 8}, {0, 7, 7}}));
   EXPECT_EQ(box(all.of({{"dp", AxisShare::partial()}}), {1, 1}), (Box{{0, 8, 8}, {0, 7, 7}}));
   EXPECT_EQ(mask_of(all.table[all.of({{"dp", batch}, {"tp", AxisShare::partial()}})], AxisShare::partial(), all.mesh), 2);
+  EXPECT_EQ(axes_of(all.table[all.of({{"tp", batch}, {"dp", batch}})], batch, all.mesh), (AxisList{1, 0}));
 }
 
 TEST(Boxes, OfAllDevicesCoverTheValueOnce) {

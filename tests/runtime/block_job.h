@@ -1,0 +1,56 @@
+#pragma once
+// Reduce_scatters and gathers of every size as a job of hand-written programs, and what they leave in the memory of its ranks: for every transport.
+//
+// The memory of a rank is four parameters, one per type of elements, and all parts lie there: their first values are those of every run, and what a step leaves is read as parameters.
+//
+//   BlockJob job(3);
+//   const auto executor = create(job.tables());
+//   executor->run(Phase::training, 1);
+//   EXPECT_EQ(job.difference(*executor, true), "");
+
+#include <string>
+#include <vector>
+
+#include "runtime/executor/executor.h"
+#include "tests/runtime/hand_program.h"
+
+namespace piper::runtime {
+
+/// What a communication does to one range of elements, at the same places of all ranks.
+struct BlockPiece {
+  PiperCommOp op = PIPER_REDUCE_SCATTER;
+  std::uint32_t dtype = PIPER_F32;
+  std::uint64_t elements = 0;
+  bool in_place = false;      // `out` is `in`; else a range of its own
+  bool own = false;           // what is a member's alone is its block and nothing around it
+  bool adds = false;          // to what lies there
+  bool silent = false;        // the last member adds nothing
+  std::uint64_t cleared = 0;  // elements at the end of `in` that are set to 0 before
+  std::uint64_t in = 0, out = 0;  // elements from the start of the memory of that type
+};
+
+class BlockJob {
+ public:
+  explicit BlockJob(std::uint32_t members);
+
+  const PiperJob& tables() { return job_.tables(); }
+  /// Each a list of the pieces of one communication.
+  const std::vector<std::vector<BlockPiece>>& communications() const { return communications_; }
+  /// What after one step is other than it must be, or nothing; all parameters are read, in one order. `exact`: sums of floating numbers are those in member order, else near them.
+  std::string difference(const Executor& executor, bool exact) const;
+
+ private:
+  using Memory = std::vector<std::vector<unsigned char>>;  // of a rank, by type
+  void choose();
+  void place();
+  Memory first_values(std::uint32_t rank) const;
+  std::vector<Memory> last_values() const;
+
+  const std::uint32_t members_;
+  std::vector<std::vector<BlockPiece>> communications_;
+  std::uint64_t sizes_[4] = {};    // elements by type
+  std::uint64_t offsets_[4] = {};  // of each in the arena
+  HandJob job_;
+};
+
+}  // namespace piper::runtime
