@@ -14,13 +14,6 @@ namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-/// Text for a line comment: one line, no continuation.
-std::string comment(std::string_view text) {
-  std::string out(text);
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
-  return out;
-}
-
 class Emission {
  public:
   Emission(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps)
@@ -115,7 +108,7 @@ class Emission {
     for (const std::uint32_t index : used_) {
       out_ += "\nstatic const " + function_of_[index] + "_at " + function_of_[index] + "_calls[] = {\n";
       for (const Instruction* each : calls_of_[index]) {
-        const BodyOperands operands{.offsets = {program_.operands.data() + each->first_operand, each->num_operands},
+        const BodyOperands operands{.offsets = operands_of(program_, *each),
                                     .accumulate = {program_.accumulate.data() + each->first_accumulate, bodies_[index].num_outputs},
                                     .stretches = stretches_of(program_, *each)};
         out_ += "    " + CppBodies::operands(bodies_[index], operands) + ",\n";
@@ -141,14 +134,11 @@ class Emission {
     out_ += "};\n";
   }
 
-  std::string list(const Instruction& each, std::uint32_t count) const {
-    std::string text;
-    for (std::uint32_t i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
-    return "static const uint64_t from[] = {" + text + "}; ";
-  }
+  static std::string list(std::span<const std::uint64_t> offsets) { return "static const uint64_t from[] = {" + offsets_text(offsets) + "}; "; }
 
   std::string what(const Instruction& each) {
     const std::string common = "(device, rank, " + number(each.stream) + ", action, ";
+    const std::span operands = operands_of(program_, each);
     switch (each.kind) {
       case Instruction::Kind::run: {
         const std::string& function = function_of_[each.body];
@@ -157,16 +147,14 @@ class Emission {
       case Instruction::Kind::load: {
         const CallStretch& samples = stretches_of(program_, each).front();
         return "if (device->load" + common + number(each.subject) + ", " + begin_of(samples) + ", " +
-               number(program_.stretches[samples.stretch].extent) + ", " +
-               number(program_.operands[each.first_operand]) + ")) return 1;";
+               number(program_.stretches[samples.stretch].extent) + ", " + number(operands.front()) + ")) return 1;";
       }
       case Instruction::Kind::count:
-        return each.num_operands < 2 ? "" : list(each, each.num_operands - 1) + "if (device->count" + common + "from, " + number(each.num_operands - 1) + ", " + number(each.elements) + ", " +
-               std::to_string(each.ignore) + ", " + number(program_.operands[each.first_operand + each.num_operands - 1]) + ")) return 1;";
+        return operands.size() < 2 ? "" : list(operands.first(operands.size() - 1)) + "if (device->count" + common + "from, " + number(operands.size() - 1) + ", " + number(each.elements) + ", " +
+               std::to_string(each.ignore) + ", " + number(operands.back()) + ")) return 1;";
       case Instruction::Kind::report: {
-        const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
-        if (each.num_operands == 0) return "";
-        return list(each, count) + "if (device->report" + common + (each.subject == PIPER_NORM ? "PIPER_NORM" : number(each.subject)) + ", from, " + number(count) + ", " +
+        if (operands.empty()) return "";
+        return list(operands) + "if (device->report" + common + (each.subject == PIPER_NORM ? "PIPER_NORM" : number(each.subject)) + ", from, " + number(operands.size()) + ", " +
                row_of(each.dtype).abi_name + ", " + (each.counted ? "1" : "0") + ")) return 1;";
       }
       case Instruction::Kind::communicate: return "if (device->communicate" + common + number(each.position) + ")) return 1;";
@@ -181,14 +169,10 @@ class Emission {
     out_ += "};\n\nstatic int enqueue(const PiperEnqueue*, PiperDevice* device, PiperRank* rank, uint32_t first, uint32_t last) {\n  for (uint32_t action = first; action < last; ++action) {\n    switch (action) {\n";
     for (std::size_t i = 0; i < program_.instructions.size(); ++i) {
       const Instruction& each = program_.instructions[i];
-      const ActionName& name = program_.names[i];
-      std::string title = name.name;
-      if (name.line != 0) title += "  " + program_.files[name.file] + ":" + number(name.line) + ":" + number(name.column);
-      out_ += "      case " + std::to_string(i) + ": {  // " + comment(title) + "\n";
+      out_ += "      case " + std::to_string(i) + ": {  // " + title(program_, static_cast<std::uint32_t>(i)) + "\n";
       std::string waits;
-      for (std::uint32_t w = 0; w < each.num_waits; ++w) {
-        const PiperWait& wait = program_.waits[each.first_wait + w];
-        waits += (w == 0 ? "{" : ", {") + number(wait.stream) + ", " + number(wait.position) + ", " + number(wait.distance) + "}";
+      for (const PiperWait& wait : waits_of(program_, each)) {
+        waits += (waits.empty() ? "{" : ", {") + number(wait.stream) + ", " + number(wait.position) + ", " + number(wait.distance) + "}";
       }
       if (!waits.empty()) out_ += "        static const PiperWait waits[] = {" + waits + "};\n";
       const std::string queue = number(each.stream);

@@ -104,12 +104,6 @@ double operations(const Kernel& kernel) {
   return count;
 }
 
-/// One line, no continuation.
-std::string comment(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
-  return text;
-}
-
 }  // namespace
 
 std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body) {

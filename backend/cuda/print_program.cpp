@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "backend/cuda/attention.h"
 #include "backend/dtypes.h"
@@ -43,29 +44,23 @@ class CallPrinter {
  private:
   void action(std::size_t i) {
     const Instruction& each = program_.instructions[i];
-    const ActionName& name = program_.names[i];
-    out_ += "  " + program_.streams[each.stream].name + " " + number(each.position) + "  " + name.name;
-    if (name.line != 0) out_ += "  " + program_.files[name.file] + ":" + number(name.line) + ":" + number(name.column);
-    for (std::uint32_t w = 0; w < each.num_waits; ++w) out_ += (w == 0 ? "  after " : ", ") + wait_text(program_, program_.waits[each.first_wait + w]);
+    out_ += "  " + program_.streams[each.stream].name + " " + number(each.position) + "  " + title(program_, static_cast<std::uint32_t>(i));
+    const char* before = "  after ";
+    for (const PiperWait& wait : waits_of(program_, each)) out_ += std::exchange(before, ", ") + wait_text(program_, wait);
     out_ += "\n";
-    const std::uint64_t* operand = program_.operands.data() + each.first_operand;
+    const std::span operands = operands_of(program_, each);
     switch (each.kind) {
       case Instruction::Kind::run: run_body(each); break;
       case Instruction::Kind::load:
-        out_ += line("copy in", "input " + number(each.subject) + ", " + samples(stretches_of(program_, each).front()) + " to " + number(operand[0]));
+        out_ += line("copy in", "input " + number(each.subject) + ", " + samples(stretches_of(program_, each).front()) + " to " + number(operands.front()));
         break;
-      case Instruction::Kind::count: {
-        std::string from;
-        for (std::uint32_t k = 0; k + 1 < each.num_operands; ++k) from += (k == 0 ? "" : ", ") + number(operand[k]);
-        out_ += line("count", "i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of " + from + " to " + number(operand[each.num_operands - 1]));
+      case Instruction::Kind::count:
+        out_ += line("count", "i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of " + offsets_text(operands.first(operands.size() - 1)) + " to " +
+                                  number(operands.back()));
         break;
-      }
-      case Instruction::Kind::report: {
-        std::string from;
-        for (std::uint32_t k = 0; k < each.num_operands; ++k) from += (k == 0 ? "" : ", ") + number(operand[k]);
-        out_ += line("copy out", (each.subject == PIPER_NORM ? std::string("norm") : "loss " + number(each.subject)) + " from " + from);
+      case Instruction::Kind::report:
+        out_ += line("copy out", (each.subject == PIPER_NORM ? std::string("norm") : "loss " + number(each.subject)) + " from " + offsets_text(operands));
         break;
-      }
       case Instruction::Kind::communicate: communicate(program_.streams[each.stream].comm[each.position]); break;
     }
   }
@@ -76,7 +71,7 @@ class CallPrinter {
 
   void run_body(const Instruction& each) {
     const KernelBody& body = bodies_[each.body];
-    const std::uint64_t* operand = program_.operands.data() + each.first_operand;
+    const std::span operand = operands_of(program_, each);
     const std::span<const CallStretch> stretches = stretches_of(program_, each);
     const auto place = [&](BufferIndex index) {
       const KernelBuffer& buffer = body.buffers[index];

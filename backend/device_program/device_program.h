@@ -92,6 +92,10 @@ struct DeviceProgram {
   std::vector<CallStretch> call_stretches;
 };
 
+inline std::span<const std::uint64_t> operands_of(const DeviceProgram& program, const Instruction& each) {
+  return {program.operands.data() + each.first_operand, each.num_operands};
+}
+inline std::span<const PiperWait> waits_of(const DeviceProgram& program, const Instruction& each) { return {program.waits.data() + each.first_wait, each.num_waits}; }
 inline std::span<const CallStretch> stretches_of(const DeviceProgram& program, const Instruction& each) {
   return {program.call_stretches.data() + each.first_stretch, each.num_stretches};
 }
@@ -110,6 +114,12 @@ ProgramSet make_programs(const dag::Dag& dag, Target target = Target::cpu);
 
 /// What `show program` prints: one line per instruction in issue order.
 std::string print(const DeviceProgram& program, const std::vector<KernelBody>& bodies);
+
+/// `4096, 8192`.
+std::string offsets_text(std::span<const std::uint64_t> offsets);
+
+/// `F.stage0.mb3  gpt.pipe:14:5`, for a comment.
+std::string title(const DeviceProgram& program, std::uint32_t instruction);
 
 /// `p2p 3`, `p2p 3 of the step before`.
 std::string wait_text(const DeviceProgram& program, const PiperWait& wait);

@@ -1,6 +1,9 @@
 // Device programs as text.
+#include <utility>
+
 #include "backend/device_program/device_program.h"
 #include "backend/dtypes.h"
+#include "backend/kernel/names.h"
 #include "ir/diagnostics/counted.h"
 
 namespace piper::backend {
@@ -19,7 +22,7 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 std::string run_text(const DeviceProgram& program, const Instruction& each, const KernelBody& body) {
-  const std::uint64_t* operand = program.operands.data() + each.first_operand;
+  const std::span operand = operands_of(program, each);
   const auto port = [&](std::uint32_t i) { return body.buffers[i].name + ' ' + number(operand[i]); };
   std::string text = "@" + body.name + "(";
   for (std::uint32_t i = 0; i < body.num_inputs; ++i) text += (i == 0 ? "" : ", ") + port(i);
@@ -67,16 +70,15 @@ std::string instruction_text(const DeviceProgram& program, const Instruction& ea
       for (std::size_t s = 0; s < body.stretches.size(); ++s) text += stretch_text(program, body.stretches[s], stretches_of(program, each)[s]);
       return text;
     }
-    case Instruction::Kind::load: return "load input " + number(each.subject) + stretch_text(program, "sample", stretches_of(program, each).front()) + " -> " + number(program.operands[each.first_operand]);
+    case Instruction::Kind::load: return "load input " + number(each.subject) + stretch_text(program, "sample", stretches_of(program, each).front()) + " -> " + number(operands_of(program, each).front());
     case Instruction::Kind::count: {
-      std::string text = "count loss " + number(each.subject) + ": i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of (";
-      for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) text += (i == 0 ? "" : ", ") + number(program.operands[each.first_operand + i]);
-      return text + ") -> " + number(program.operands[each.first_operand + each.num_operands - 1]);
+      const std::span operands = operands_of(program, each);
+      return "count loss " + number(each.subject) + ": i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of (" +
+             offsets_text(operands.first(operands.size() - 1)) + ") -> " + number(operands.back());
     }
     case Instruction::Kind::report: {
       std::string text = each.subject == PIPER_NORM ? std::string("report norm") : "report loss " + number(each.subject);
-      text += std::string(" ") + dtype_text(each.dtype) + " (";
-      for (std::uint32_t i = 0; i < each.num_operands; ++i) text += (i == 0 ? "" : ", ") + number(program.operands[each.first_operand + i]);
+      text += std::string(" ") + dtype_text(each.dtype) + " (" + offsets_text(operands_of(program, each));
       return text + (each.counted ? "), the last one the count, f64" : ")");
     }
     case Instruction::Kind::communicate: break;
@@ -85,6 +87,18 @@ std::string instruction_text(const DeviceProgram& program, const Instruction& ea
 }
 
 }  // namespace
+
+std::string offsets_text(std::span<const std::uint64_t> offsets) {
+  std::string text;
+  for (const std::uint64_t offset : offsets) text += (text.empty() ? "" : ", ") + number(offset);
+  return text;
+}
+
+std::string title(const DeviceProgram& program, std::uint32_t instruction) {
+  const ActionName& name = program.names[instruction];
+  if (name.line == 0) return comment(name.name);
+  return comment(name.name + "  " + program.files[name.file] + ":" + number(name.line) + ":" + number(name.column));
+}
 
 std::string wait_text(const DeviceProgram& program, const PiperWait& wait) {
   return program.streams[wait.stream].name + " " + number(wait.position) + (wait.distance == 0 ? "" : " of the step before");
@@ -118,7 +132,8 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
     const ActionName& name = program.names[i];
     text += "  " + padded(program.streams[each.stream].name + " " + number(each.position), stream_width + 6) + " " + padded(name.name, name_width) + "  " +
             instruction_text(program, each, bodies);
-    for (std::uint32_t w = 0; w < each.num_waits; ++w) text += (w == 0 ? "  after " : ", ") + wait_text(program, program.waits[each.first_wait + w]);
+    const char* before = "  after ";
+    for (const PiperWait& wait : waits_of(program, each)) text += std::exchange(before, ", ") + wait_text(program, wait);
     if (name.line != 0) text += "  " + program.files[name.file] + ":" + number(name.line) + ":" + number(name.column);
     text += "\n";
   }

@@ -1,9 +1,8 @@
 #include "backend/emit_cpp/emit_program.h"
 
-#include <algorithm>
-
 #include "backend/dtypes.h"
 #include "backend/kernel/emit_bodies.h"
+#include "backend/kernel/names.h"
 #include "ir/diagnostics/counted.h"
 
 namespace piper::backend {
@@ -13,19 +12,6 @@ namespace {
 std::string number(std::uint64_t value) { return value == PIPER_NO_OFFSET ? "PIPER_NO_OFFSET" : std::to_string(value); }
 
 std::string stretch(std::uint32_t value) { return value == PIPER_NO_STRETCH ? "PIPER_NO_STRETCH" : std::to_string(value); }
-
-/// Text for a line comment: one line, no continuation.
-std::string comment(std::string_view text) {
-  std::string out(text);
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
-  return out;
-}
-
-std::string identifier(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-  return out;
-}
 
 constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER", "PIPER_REDUCE_SCATTER", "PIPER_GATHER", "PIPER_OFFLOAD", "PIPER_FETCH"};
 static_assert(std::size(kOps) == PIPER_COMM_OPS);
@@ -52,13 +38,7 @@ class Emission {
   std::size_t num_compute() const { return program_.streams.front().action_of.size(); }
   const std::vector<std::uint32_t>& compute() const { return program_.streams.front().action_of; }
 
-  /// `F.stage0.mb3  gpt.pipe:14:5`
-  std::string title(std::uint32_t index) const {
-    const ActionName& name = program_.names[index];
-    std::string text = name.name;
-    if (name.line != 0) text += "  " + program_.files[name.file] + ":" + std::to_string(name.line) + ":" + std::to_string(name.column);
-    return comment(text);
-  }
+  std::string title(std::uint32_t index) const { return backend::title(program_, index); }
 
   void add_bodies() {
     function_of_.resize(bodies_.size());
@@ -103,7 +83,7 @@ class Emission {
       out_ += "\nstatic const " + function_of_[body] + "_at " + function_of_[body] + "_calls[] = {\n";
       for (const std::uint32_t index : calls_of_[body]) {
         const Instruction& each = program_.instructions[index];
-        const BodyOperands operands{.offsets = {program_.operands.data() + each.first_operand, each.num_operands},
+        const BodyOperands operands{.offsets = operands_of(program_, each),
                                     .accumulate = {program_.accumulate.data() + each.first_accumulate, bodies_[body].num_outputs},
                                     .stretches = stretches_of(program_, each)};
         out_ += "    " + CppBodies::operands(bodies_[body], operands) + ",  // " + program_.names[index].name + "\n";
@@ -115,24 +95,23 @@ class Emission {
   void counts() {
     for (std::size_t c = 0; c < counts_.size(); ++c) {
       const Instruction& each = program_.instructions[counts_[c]];
-      out_ += "\n// " + title(counts_[c]) + "\nstatic void count_" + std::to_string(c) + "(PiperRank* rank) {\n  static const uint64_t from[] = {";
-      for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) out_ += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
-      out_ += "};\n  int64_t counted = 0;\n  for (uint32_t i = 0; i < " + std::to_string(each.num_operands - 1) +
+      const std::span operands = operands_of(program_, each);
+      out_ += "\n// " + title(counts_[c]) + "\nstatic void count_" + std::to_string(c) + "(PiperRank* rank) {\n  static const uint64_t from[] = {" +
+              offsets_text(operands.first(operands.size() - 1)) + "};\n  int64_t counted = 0;\n  for (uint32_t i = 0; i < " + std::to_string(operands.size() - 1) +
               "; ++i) {\n    const int64_t* targets = (const int64_t*)(rank->arena + from[i]);\n    for (int64_t t = 0; t < " + number(each.elements) +
               "; ++t) counted += targets[t] != " + std::to_string(each.ignore) + "LL;\n  }\n  *(double*)(rank->arena + " +
-              number(program_.operands[each.first_operand + each.num_operands - 1]) + ") = (double)counted;\n}\n";
+              number(operands.back()) + ") = (double)counted;\n}\n";
     }
   }
 
   void reports() {
     for (std::size_t r = 0; r < reports_.size(); ++r) {
       const Instruction& each = program_.instructions[reports_[r]];
-      const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
+      const std::uint32_t count = each.num_operands;
       if (count == 0) continue;
       const std::uint32_t sums = count - (each.counted ? 1u : 0u);
       out_ += "\n// " + title(reports_[r]) + "\n";
-      out_ += "static void report_" + std::to_string(r) + "(const PiperApi* api, PiperRank* rank) {\n  static const uint64_t from[] = {";
-      for (std::uint32_t i = 0; i < count; ++i) out_ += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
+      out_ += "static void report_" + std::to_string(r) + "(const PiperApi* api, PiperRank* rank) {\n  static const uint64_t from[] = {" + offsets_text(operands_of(program_, each));
       const std::string size = std::to_string(count);
       out_ += "};\n  double values[" + size + "];\n  for (uint32_t i = 0; i < " + std::to_string(sums) + "; ++i) values[i] = (double)*(const " + row_of(each.dtype).cpp +
               "*)(rank->arena + from[i]);\n";
@@ -250,8 +229,7 @@ class Emission {
       const Instruction& each = program_.instructions[index];
       const std::string action = std::to_string(index), position = std::to_string(each.position);
       out_ += "  // " + title(index) + "\n";
-      for (std::uint32_t w = 0; w < each.num_waits; ++w) {
-        const PiperWait& wait = program_.waits[each.first_wait + w];
+      for (const PiperWait& wait : waits_of(program_, each)) {
         out_ += "  if (await(api, rank, " + std::to_string(wait.stream) + ", " + std::to_string(wait.position) + ", " + std::to_string(wait.distance) + ")) return 1;  // " +
                 comment(wait_text(program_, wait)) + "\n";
       }
@@ -264,7 +242,7 @@ class Emission {
           const CallStretch& samples = stretches_of(program_, each).front();
           out_ += "  if (api->load(rank, " + action + ", " + std::to_string(each.subject) + ", " + begin_of(samples) + ", " +
                   number(program_.stretches[samples.stretch].extent) + ", rank->arena + " +
-                  number(program_.operands[each.first_operand]) + ")) return 1;\n";
+                  number(operands_of(program_, each).front()) + ")) return 1;\n";
           break;
         }
         case Instruction::Kind::count: out_ += "  count_" + std::to_string(call_[index]) + "(rank);\n"; break;
@@ -285,7 +263,7 @@ class Emission {
         const Instruction& each = program_.instructions[index];
         const CallStretch& samples = stretches_of(program_, each).front();
         out_ += "    {" + std::to_string(each.subject) + ", " + std::to_string(samples.stretch) + ", " + number(samples.first) + ", " + number(program_.stretches[samples.stretch].extent) + ", " +
-                number(program_.operands[each.first_operand]) + "},  // " + program_.names[index].name + "\n";
+                number(operands_of(program_, each).front()) + "},  // " + program_.names[index].name + "\n";
       }
       out_ += "};\n";
       out_ += R"(static int load(const PiperApi* api, PiperRank* rank, uint32_t action, const Load* at) {

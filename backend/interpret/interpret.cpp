@@ -77,8 +77,7 @@ int Interpreted::step(const PiperApi* api, PiperRank* rank) {
   if (space.values.size() < self.most_operands_) space.values.resize(self.most_operands_);
   for (const std::uint32_t index : self.program_.streams.front().action_of) {
     const Instruction& each = self.program_.instructions[index];
-    for (std::uint32_t w = 0; w < each.num_waits; ++w) {
-      const PiperWait& wait = self.program_.waits[each.first_wait + w];
+    for (const PiperWait& wait : waits_of(self.program_, each)) {
       if (piper_wait(api, rank, wait.stream, wait.position, wait.distance) != 0) return 1;
     }
     piper_begin(rank, 0, each.position);
@@ -123,7 +122,7 @@ int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t ind
     }
     case Instruction::Kind::report: {
       double* values = scratch().values.data();
-      const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
+      const std::uint32_t count = each.num_operands;
       for (std::uint32_t i = 0; i < count; ++i) {
         values[i] = element_as_double(rank->arena + operands[i], each.counted && i + 1 == count ? tensor::DType::f64 : row_of(each.dtype).dtype);
       }

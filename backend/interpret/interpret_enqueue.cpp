@@ -57,7 +57,7 @@ int InterpretedEnqueue::execute(PiperDevice* device, PiperRank* rank, std::uint3
       return each.num_operands < 2 ? 0 : device->count(device, rank, each.stream, action, operands, each.num_operands - 1, each.elements, each.ignore, operands[each.num_operands - 1]);
     case Instruction::Kind::report:
       if (each.num_operands == 0) return 0;
-      return device->report(device, rank, each.stream, action, each.subject, operands, each.subject == PIPER_NORM ? 1 : each.num_operands, row_of(each.dtype).abi, each.counted ? 1 : 0);
+      return device->report(device, rank, each.stream, action, each.subject, operands, each.num_operands, row_of(each.dtype).abi, each.counted ? 1 : 0);
     case Instruction::Kind::communicate: return device->communicate(device, rank, each.stream, action, each.position);
   }
   return 0;

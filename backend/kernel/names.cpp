@@ -46,6 +46,12 @@ std::string identifier(std::string_view text) {
   return taken(name) ? name + "_" : name;
 }
 
+std::string comment(std::string_view text) {
+  std::string out(text);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
+  return out;
+}
+
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -24,6 +24,9 @@ std::string identifier(std::string_view text);
 /// A string literal of any bytes.
 std::string quoted(std::string_view text);
 
+/// Text for a line comment: one line, no continuation.
+std::string comment(std::string_view text);
+
 /// The names of one scope: all different.
 class NameScope {
  public:

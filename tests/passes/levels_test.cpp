@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <ostream>
 #include <set>
 
 #include "ir/dag/parse.h"
@@ -66,7 +67,7 @@ std::vector<Sample> samples() {
   return {
       {"line", 2, line, [](auto& build) { build.line(2, 2); }, {"build", "split", "place", "communicate", "order", "plan"}},
       {"frozen", 2, one, [](auto& build) { build.line(1, 2).add(directive::Freeze{{build.selector({{"layer", 0}})}, build.next_line()}); }, {"build"}},
-      {"recomputed", 2, one, [](auto& build) { build.line(1, 2).add(directive::Recompute{{build.selector({{"layer", 1}})}, build.next_line()}); }, {"split", "plan"}},
+      {"recomputed", 2, one, [](auto& build) { build.line(1, 2).add(directive::Recompute{{build.selector({{"stage", 0}})}, build.next_line()}); }, {"split", "plan"}},
       {"copies", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}).clip(1.0); }, {"replicate", "communicate", "order", "plan"}},
       {"forward", 2, line, [](auto& build) { build.line(2, 2); }, {"drop_backward"}, true},
       {"halves", 2, line, [](auto& build) { build.line(2, 2).one_f_one_b(2, 2, true); }, {"order"}},
@@ -77,6 +78,8 @@ std::vector<Sample> samples() {
       {"optimizer", 1, one, [](auto& build) { offloading(build, directive::Offload::What::optimizer); }, {"offload"}},
   };
 }
+
+void PrintTo(const Sample& sample, std::ostream* os) { *os << sample.name; }
 
 class SamplePrograms : public testing::TestWithParam<Sample> {};
 
@@ -114,17 +117,16 @@ INSTANTIATE_TEST_SUITE_P(Levels, SamplePrograms, testing::ValuesIn(samples()), [
 TEST(Levels, TextsOfEveryPass) {
   for (const auto& folder : std::filesystem::directory_iterator(kFolder)) {
     const std::string pass = folder.path().filename().string();
-    bool any = false;
-    for (const auto& file : std::filesystem::directory_iterator(folder)) {
-      any = true;
-      const std::string name = file.path().stem().string();
+    std::set<std::string> names;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) names.insert(file.path().stem().string());
+    EXPECT_FALSE(names.empty()) << pass;
+    for (const std::string& name : names) {
       if (name.ends_with(".expected")) continue;
       Levels levels;
-      const std::optional<std::string> text = read_text(file.path());
-      ASSERT_TRUE(text) << file.path();
+      const std::optional<std::string> text = read_text(text_of(pass, name, ".pir"));
+      ASSERT_TRUE(text) << pass << ", " << name;
       expect_golden(text_of(pass, name, ".expected.pir"), levels.again(*text, pass));
     }
-    EXPECT_TRUE(any) << pass;
   }
 }
 

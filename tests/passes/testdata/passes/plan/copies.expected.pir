@@ -1,0 +1,103 @@
+pir 1 planned
+train "" loc("sample.pipe":2:1-2:9) {
+  steps 3
+  dtype f64
+  seed 0
+  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0.1, clip: 1) loc("sample.pipe":3:1-3:9)
+}
+mesh cluster(pp: 1, dp: 2) loc("sample.pipe":1:1-1:9)
+stages stage
+split batch into mb: 2 loc("sample.pipe":5:1-5:9)
+param layer.0.w: f64[in: 2, out: 2] = normal(0.3) loc("model.pipe":2:1-2:9)
+input x: f64[batch: 12*, in: 2] loc("model.pipe":1:1-1:9)
+input target: f64[batch: 12*, out: 2] loc("model.pipe":3:1-3:9)
+loss line.loss.0: 24 loc("model.pipe":3:1-3:9)
+chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":2:1-2:9)
+bucket stage0.0 (layer.0.w) on cluster[] made <dp: +> loc("model.pipe":2:1-2:9)
+stream compute
+stream reduce.cluster
+stream sum.cluster
+directives {
+  partition model into stage: 1 loc("sample.pipe":4:1-4:9)
+  split batch into mb: 2 loc("sample.pipe":5:1-5:9)
+  place stage[0] loc("sample.pipe":6:1-6:9) on cluster[pp: 0] loc("sample.pipe":6:1-6:9)
+  replicate model loc("sample.pipe":7:1-7:9) over dp with zero: 0 loc("sample.pipe":7:1-7:9)
+}
+body @stage0.F(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
+    %target: data f64[batch: 3*, out: 2]<dp: batch> input target,
+    %layer.0.w: param f64[in: 2, out: 2] param layer.0.w)
+    -> (%sub: saved f64[batch: 3*, out: 2]<dp: batch>,
+    %sum: loss_sum f64[]<dp: +> loss line.loss.0) {
+  %x = port f64[batch: 3*, in: 2]<dp: batch>
+  %target = port f64[batch: 3*, out: 2]<dp: batch>
+  %layer.0.w = port f64[in: 2, out: 2]
+  %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 3*, out: 2]<dp: batch> @F loc("model.pipe":2:1-2:9)
+  %sub = sub(%layer.0.contract, %target) : f64[batch: 3*, out: 2]<dp: batch> @F loc("model.pipe":3:1-3:9)
+  %square = square(%sub) : f64[batch: 3*, out: 2]<dp: batch> @F loc("model.pipe":3:1-3:9)
+  %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +> @F loc("model.pipe":3:1-3:9)
+}
+body @stage0.B(%x: data f64[batch: 3*, in: 2]<dp: batch> input x,
+    %sub: saved f64[batch: 3*, out: 2]<dp: batch>)
+    -> (%d.layer.0.w.contract: grad f64[in: 2, out: 2]<dp: +> param layer.0.w as layer.0.w) {
+  %x = port f64[batch: 3*, in: 2]<dp: batch>
+  %sub = port f64[batch: 3*, out: 2]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.041666666666666664, shape: f64[batch: 3*, out: 2]} : f64[batch: 3*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
+  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 3*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
+  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 3*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
+  %d.layer.0.w.contract = contract(%x, %d.sub.mul) {dims: [batch]} : f64[in: 2, out: 2]<dp: +> @BW loc("model.pipe":2:1-2:9)
+}
+graph {
+  load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
+  load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
+  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.cluster, load.target.mb0.cluster, param update.stage0.0) on cluster[] stream compute loc("model.pipe":2:1-2:9)
+  B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (load.x.mb0.cluster, F.stage0.mb0) on cluster[] stream compute after F.stage0.mb0 loc("model.pipe":2:1-2:9)
+  load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
+  load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.cluster, load.target.mb1.cluster, param update.stage0.0) on cluster[] stream compute after B.stage0.mb0 loc("model.pipe":2:1-2:9)
+  all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) over dp on cluster[] stream sum.cluster loc("model.pipe":3:1-3:9)
+  B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (load.x.mb1.cluster, F.stage0.mb1) on cluster[] stream compute after F.stage0.mb1 loc("model.pipe":2:1-2:9)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[] loc("model.pipe":2:1-2:9)
+  all_reduce.stage0.0 = all_reduce bucket stage0.0 (accumulate.stage0.0) over dp on cluster[] stream reduce.cluster loc("model.pipe":2:1-2:9)
+  report.line.loss.0 = report loss line.loss.0 (all_reduce.line.loss.0.cluster, all_reduce.line.loss.0.cluster:1) on cluster[] stream compute loc("model.pipe":3:1-3:9)
+  sum_squares.stage0.0 = sum_squares bucket stage0.0 (all_reduce.stage0.0) on cluster[] stream compute loc("model.pipe":2:1-2:9)
+  norm.cluster = norm (sum_squares.stage0.0) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
+  report.norm = report norm (norm.cluster) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
+  update.stage0.0 = update bucket stage0.0 (all_reduce.stage0.0, norm.cluster) on cluster[] stream compute loc("model.pipe":2:1-2:9)
+}
+communicator group.cluster group (cluster[]) over dp stream reduce.cluster loc("model.pipe":2:1-2:9) {
+  all_reduce.stage0.0
+}
+communicator group.cluster.no2 group (cluster[]) over dp stream sum.cluster loc("model.pipe":3:1-3:9) {
+  all_reduce.line.loss.0.cluster
+}
+role cluster at cluster[] arena 640 live 640 {
+  buffer %parameters.stage0.0 = parameters bucket stage0.0 at 0 bytes 64
+  buffer %gradients.stage0.0 = gradients bucket stage0.0 at 64 bytes 64
+  buffer %optimizer.stage0.0 = optimizer bucket stage0.0 at 128 bytes 128
+  buffer %scalars = scalars at 256 bytes 64
+  buffer %load.x.mb0.cluster:0 = activations at 320 bytes 48
+  buffer %load.target.mb0.cluster:0 = activations at 384 bytes 48
+  buffer %F.stage0.mb0:0 = activations at 448 bytes 48
+  buffer %F.stage0.mb0:1 = activations at 512 bytes 8
+  buffer %load.x.mb1.cluster:0 = activations at 320 bytes 48
+  buffer %load.target.mb1.cluster:0 = activations at 384 bytes 48
+  buffer %F.stage0.mb1:0 = activations at 448 bytes 48
+  buffer %F.stage0.mb1:1 = activations at 576 bytes 8
+  buffer %sum_squares.stage0.0:0 = activations at 320 bytes 8
+  buffer %norm.cluster:0 = activations at 384 bytes 16
+  load.x.mb0.cluster on compute writes (%load.x.mb0.cluster:0)
+  load.target.mb0.cluster on compute writes (%load.target.mb0.cluster:0)
+  F.stage0.mb0 on compute reads (%load.x.mb0.cluster:0, %load.target.mb0.cluster:0, %parameters.stage0.0) writes (%F.stage0.mb0:0, %F.stage0.mb0:1)
+  B.stage0.mb0 on compute reads (%load.x.mb0.cluster:0, %F.stage0.mb0:0) writes (%gradients.stage0.0)
+  load.x.mb1.cluster on compute writes (%load.x.mb1.cluster:0)
+  load.target.mb1.cluster on compute writes (%load.target.mb1.cluster:0)
+  F.stage0.mb1 on compute reads (%load.x.mb1.cluster:0, %load.target.mb1.cluster:0, %parameters.stage0.0) writes (%F.stage0.mb1:0, %F.stage0.mb1:1)
+  all_reduce.line.loss.0.cluster on sum.cluster via group.cluster.no2 after F.stage0.mb1 reads (%F.stage0.mb0:1, %F.stage0.mb1:1) writes (%F.stage0.mb0:1, %F.stage0.mb1:1)
+  B.stage0.mb1 on compute reads (%load.x.mb1.cluster:0, %F.stage0.mb1:0) writes (+%gradients.stage0.0)
+  all_reduce.stage0.0 on reduce.cluster via group.cluster after B.stage0.mb1 reads (%gradients.stage0.0) writes (%gradients.stage0.0)
+  report.line.loss.0 on compute after all_reduce.line.loss.0.cluster reads (%F.stage0.mb0:1, %F.stage0.mb1:1)
+  sum_squares.stage0.0 on compute after all_reduce.stage0.0 reads (%gradients.stage0.0) writes (%sum_squares.stage0.0:0)
+  norm.cluster on compute reads (%sum_squares.stage0.0:0) writes (%norm.cluster:0)
+  report.norm on compute reads (%norm.cluster:0)
+  update.stage0.0 on compute reads (%gradients.stage0.0, %norm.cluster:0) writes (%parameters.stage0.0)
+}
