@@ -89,7 +89,8 @@ class Cutter {
   void key_by_region();
   void split_cycles();
   void merge_back();
-  void number();
+  std::vector<std::uint32_t> number();
+  void fill(const std::vector<std::uint32_t>& piece_of_group);
   void find_sums();
   void find_readers(std::span<const std::uint32_t> piece_of_group);
   std::uint32_t home_of_sum(std::size_t n) const;
@@ -261,8 +262,8 @@ std::uint32_t Cutter::home_of_sum(std::size_t n) const {
   return home;
 }
 
-/// Numbers pieces in the topological order that follows the program: among pieces that are ready, the one with the earliest operation.
-void Cutter::number() {
+/// Numbers pieces in the topological order that follows the program: among pieces that are ready, the one with the earliest operation. The piece of every group.
+std::vector<std::uint32_t> Cutter::number() {
   const std::size_t groups = region_of_group_.size();
   const Quotient quotient(model_, group_, groups);
   std::vector<std::uint32_t> waits(groups, 0), first_op(groups, kNone), piece_of_group(groups, kNone);
@@ -286,6 +287,11 @@ void Cutter::number() {
       if (--waits[next] == 0) ready.push({first_op[next], next});
     }
   }
+  return piece_of_group;
+}
+
+/// Gives each piece its operations, forward ones and those of their adjoints.
+void Cutter::fill(const std::vector<std::uint32_t>& piece_of_group) {
   const auto nodes = model_.nodes();
   out_.piece_of.assign(nodes.size(), kNone);
   find_sums();
@@ -306,7 +312,7 @@ Pieces Cutter::run() {
   const std::size_t regions = region_of_group_.size();
   split_cycles();
   if (region_of_group_.size() > regions) merge_back();
-  number();
+  fill(number());
   return std::move(out_);
 }
 
