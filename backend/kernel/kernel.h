@@ -126,7 +126,7 @@ struct Statement {
   bool brief = false;                       // of the codes of `has_brief_form`: the function of kernel_math.h for operations on bf16
   std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
   std::int32_t op = -1;                     // of Kernel::ops, or -1
-  std::int32_t stretch = -1;                // dropout: that of samples in KernelBody::stretches
+  std::int32_t stretch = -1;                // dropout: that of samples in KernelBody::stretches; -1: the value has none
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };

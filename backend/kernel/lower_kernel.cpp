@@ -230,10 +230,10 @@ Lowering::Id Lowering::pointwise(const Item& item) {
   llvm_unreachable("no pointwise operation");
 }
 
-/// Random numbers are keyed by the sample and the position within it, in the memory order of the value.
+/// Random numbers are keyed by the sample and the position within it, in the memory order of the value. What has no samples, as a weight, has one mask in a step, wherever it is used.
 void Lowering::dropout_strides(Statement& s, ValueId value) {
   const auto& dims = graph_.type(value).dims;
-  s.stretch = buffers_.stretch("sample");
+  if (graph_.type(value).samples() != nullptr) s.stretch = buffers_.stretch("sample");
   s.element_strides.assign(loops_.size(), 0);
   s.sample_strides.assign(loops_.size(), 0);
   std::int64_t element = 1, sample = 1;

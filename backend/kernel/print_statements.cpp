@@ -107,7 +107,8 @@ std::string StatementPrinter::column() const {
 std::string StatementPrinter::stream_key(const Statement& s) const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
-  return "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", first_" + body_.stretches[static_cast<std::size_t>(s.stretch)] + " + (uint64_t)(" + position(s.sample_strides) + "), " + hash + ")";
+  const std::string sample = s.stretch < 0 ? "0" : "first_" + body_.stretches[static_cast<std::size_t>(s.stretch)] + " + (uint64_t)(" + position(s.sample_strides) + ")";
+  return "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", " + sample + ", " + hash + ")";
 }
 
 std::string StatementPrinter::dropout(const Statement& s) const {

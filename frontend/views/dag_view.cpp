@@ -66,14 +66,15 @@ class DagView {
   }
 
   void caption() {
-    std::size_t operations = 0;
+    std::size_t operations = 0, edges = 0;
+    for (const dag::Node& node : dag_.nodes) edges += node.num_inputs;
     for (const dag::Body& body : dag_.bodies) operations += body.graph.nodes().size();
     os_ << (dag_.settings.train.empty() ? "schedule" : dag_.settings.train) << " at level " << std::string(dag::level_name(dag_.level));
     if (dag_.forward_only) os_ << ", forward alone";
     os_ << ": " << counted(dag_.mesh.devices(), "device");
     if (dag_.plan) os_ << " in " << counted(dag_.plan->roles.size(), "role");
     os_ << ", " << counted(dag_.bodies.size(), "body", "bodies") << " with " << counted(operations, "operation") << ", " << counted(dag_.nodes.size(), "node") << ", "
-        << counted(dag_.edges.size(), "edge") << "\n";
+        << counted(edges, "edge") << "\n";
   }
 
   // ---- what the program says, and what was made of it -------------------------------------------------------------------

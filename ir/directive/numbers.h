@@ -20,7 +20,7 @@ inline constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::
 struct Number {
   std::string_view what;       // as a message calls it
   std::int64_t least = 1, most = kMostCounted;
-  std::string_view rule = {};  // that it keeps to; none: its bounds
+  std::string_view rule = {};  // that it keeps to, but for what is too large to count; none: its bounds
   std::string_view hint = {};
   Code code = Code::not_positive;
 

@@ -25,12 +25,8 @@ class Rows {
   using Shares = llvm::SmallVector<AxisShare, 4>;
   using ResultShares = llvm::SmallVector<AxisShare, 3>;
 
-  void add(Shares operands, ResultShares results) {
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i] == AxisShare::partial() && is_narrow(results_[i].dtype)) return;  // the sum of what was rounded is another
-    }
-    rows_.push_back({std::move(operands), std::move(results)});
-  }
+  // Of narrow summands each is rounded by itself, as that of a microbatch is.
+  void add(Shares operands, ResultShares results) { rows_.push_back({std::move(operands), std::move(results)}); }
 
   /// The operands, those that have the dimension cut along it.
   Shares parts(Symbol dim) const { return cut_where_present<Shares>(operands_, dim); }
@@ -144,9 +140,8 @@ class Rows {
       case Op::add: case Op::sub: case Op::concat: return linear({0, 1});
       case Op::mul: case Op::contract: return linear({0}), linear({1});
       case Op::contract_add: return linear({0, 2}), linear({1, 2});
-      case Op::div: case Op::neg: case Op::scale: case Op::dropout: case Op::sum: case Op::slice: case Op::pad: case Op::shift: case Op::rotary: case Op::lookup:
+      case Op::div: case Op::neg: case Op::scale: case Op::cast: case Op::dropout: case Op::sum: case Op::slice: case Op::pad: case Op::shift: case Op::rotary: case Op::lookup:
       case Op::rename: case Op::broadcast: case Op::permute: return linear({0});
-      case Op::cast: return dtype_bytes(results_[0].dtype) >= dtype_bytes(operands_[0].dtype) ? linear({0}) : void();  // the sum of what was rounded is another
       case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::softmax_grad: case Op::log_softmax_grad: case Op::rms_norm_grad: case Op::layer_norm_grad:
       case Op::lookup_grad: return linear({1});
       case Op::select_ge: case Op::select_lt: case Op::max_grad: case Op::cross_entropy_grad: return linear({2});

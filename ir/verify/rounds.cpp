@@ -50,7 +50,7 @@ class Rounds {
   }
 
  private:
-  /// What orders say of gathers before there are rounds: each makes parameters whole for work that reads them, and stands behind work.
+  /// What orders say of gathers before there are rounds: each makes parameters whole for work that reads them, and stands behind work of their devices that runs before.
   bool placed() {
     std::set<std::pair<NodeId, NodeId>> seen;
     for (const dag::Dag::PlacedGather& gather : dag_.placed_gathers) {
@@ -58,12 +58,19 @@ class Rounds {
         facts_.sink.report(Code::wrong_order, gather.loc, "`{}` is placed {}", facts_.name(gather.whole), what);
         return false;
       };
+      std::set<NodeId> behind;
       for (const NodeId use : gather.uses) {
         if (!gathers(gather.whole, use)) return refuse("for `" + facts_.name(use) + "`, which reads no parameters that it gathers");
         if (!seen.emplace(gather.whole, use).second) return refuse("twice for `" + facts_.name(use) + "`");
       }
       for (const NodeId before : gather.after) {
         if (!runs_body(facts_.node(before).kind)) return refuse("behind `" + facts_.name(before) + "`, which is no work");
+        const auto first = std::find_if(gather.uses.begin(), gather.uses.end(), [&](NodeId use) { return facts_.node(use).devices == facts_.node(before).devices; });
+        if (first == gather.uses.end()) return refuse("behind `" + facts_.name(before) + "`, which runs elsewhere");
+        if (!facts_.position.empty() && facts_.position[first->index()] <= facts_.position[before.index()]) {
+          return refuse("behind `" + facts_.name(before) + "`, which does not run before `" + facts_.name(*first) + "`");
+        }
+        if (!behind.insert(before).second) return refuse("behind `" + facts_.name(before) + "` twice");
       }
     }
     return true;

@@ -40,6 +40,7 @@ class Tables {
       }
     }
     for (const tensor::Loss& loss : dag_.losses) {
+      if (loss.count < 1) return fail("loss `" + std::string(facts_.text(loss.name)) + "` is the mean of no element", loss.loc);
       if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist", loss.loc);
     }
     for (const dag::Bucket& bucket : dag_.buckets) {

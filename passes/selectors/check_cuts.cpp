@@ -77,7 +77,7 @@ void check_sizes(const Partition& partition, DiagnosticSink& sink) {
 
 void report_repeated(const Partition& partition, const Partition& other, const Context& context, DiagnosticSink& sink) {
   const std::string_view name = context.text(partition.into.name);
-  if (directive::same_names(partition.region, other.region)) {
+  if (print_selector(partition.region, context.symbols) == print_selector(other.region, context.symbols)) {
     sink.report(Code::partitioned_twice, partition.loc, "the same work is partitioned into `{}` twice", name)
         .related(other.loc, "the other partition")
         .hint("keep one; a second cut of the same work takes another name");

@@ -1,10 +1,17 @@
 #include "passes/simulate/figures.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace piper::passes {
 
 namespace {
+
+/// Less what rounding leaves of sums of starts and ends.
+double settled(double part, double whole) {
+  constexpr double kRounding = 1e-10;
+  return std::abs(part) <= kRounding * whole ? 0 : part;
+}
 
 /// When what an entry waited for was made: what is between that and the entry's start was on its way.
 double made(const Timeline& timeline, std::uint32_t entry) {
@@ -69,10 +76,11 @@ void fill_figures(Timeline& timeline) {
   for (Timeline::Rank& rank : timeline.ranks) {
     rank.idle.imbalance = std::min(rank.idle.data, most - rank.work);
     rank.idle.data -= rank.idle.imbalance;
+    for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message, &rank.idle.room, &rank.idle.after_last}) *part = settled(*part, timeline.makespan);
   }
   const double available = static_cast<double>(timeline.ranks.size()) * timeline.makespan;
-  timeline.bubble_makespan = available > 0 ? 1 - total / available : 0;
-  timeline.bubble_span = timeline.span > 0 ? 1 - most / timeline.span : 0;
+  timeline.bubble_makespan = available > 0 ? settled(1 - total / available, 1) : 0;
+  timeline.bubble_span = timeline.span > 0 ? settled(1 - most / timeline.span, 1) : 0;
   timeline.critical = critical_path(timeline);
 }
 

@@ -182,8 +182,9 @@ void Placer::report_without_effect() {
         if (other == nullptr || holds.place->depth < other->place->depth) other = &holds;
       }
     }
+    if (other->place == rule.place) continue;  // it names the work twice
     if (!rule.loc().valid() || other->place->depth != rule.place->depth || !effective.insert(rule.loc()).second) continue;
-    sink_.report(Code::place_without_effect, rule.loc(), "this `place` has no effect: for all of `{}` a line with more coordinates holds", print_selector(*rule.selector, dag_.context->symbols))
+    sink_.report(Code::place_without_effect, rule.loc(), "this `place` has no effect: for all of `{}` another line holds", print_selector(*rule.selector, dag_.context->symbols))
         .related(other->place->loc, "`{}` is placed on `{}` here", print_selector(*other->selector, dag_.context->symbols), dag_.text(other->devices))
         .hint("leave the line out, or name the work that it is for");
   }

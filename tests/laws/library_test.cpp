@@ -22,7 +22,7 @@ model noisy(layers: int) {
 model layer(x: tensor[batch, wide]) -> tensor[batch, wide] {
     weight up[wide, inner: 2*wide] = normal(0.3)
     weight down[inner, wide] = normal(0.3)
-    return x + dropout(gelu(x @ up), )" + rate + R"() @ down
+    return x + dropout(gelu(x @ dropout(up, )" + rate + R"()), )" + rate + R"() @ down
 }
 model squares(x: tensor[batch, wide]) -> tensor[batch, wide] { return x * x }
 mesh cluster(pp: )" + std::to_string(each.devices) + R"(, dp: 2)

@@ -125,6 +125,7 @@ constexpr Row kRows[] = {
     {Op::select_ge, "broadcast", "f64[batch: 4*, dim: 6]; f64[dim: 6]; f64[batch: 4*, dim: 6]", ""},
     {Op::select_lt, "broadcast", "f64[batch: 4*, dim: 6]; f64[dim: 6]; f64[batch: 4*, dim: 6]", ""},
     {Op::dropout, "matrix", "f64[batch: 4*, dim: 6]", "scalar: 0.25; seed: mlp.0.dropout.0"},
+    {Op::dropout, "weight", "f64[in: 4, dim: 6]", "scalar: 0.25; seed: mlp.0.dropout.0"},
     {Op::cast, "to itself", "f64[batch: 4*, dim: 6]", "dtype: f64"},
     {Op::fill, "matrix", "", "scalar: 0.125; shape: f64[batch: 4*, dim: 6]"},
     {Op::iota, "positions", "", "scalar: 1; scalar2: 0; shape: f64[seq: 6]"},

@@ -99,8 +99,8 @@ class ModelWriter {
         body = "    weight gain[wide] = ones\n    weight offset[wide] = normal(0.2)\n    return gain * " + expression(2) + " + offset\n";
         break;
       case 5:
-        body = "    weight w[wide, other: " + number(wide_) + "]" + normal() + "    return " + (random_.chance(0.5) ? "x + " : "") + "rename(" + activation("x @ w") +
-               ", other: wide)\n";
+        body = "    weight w[wide, other: " + number(wide_) + "]" + normal() + "    return " + (random_.chance(0.5) ? "x + " : "") + "rename(" +
+               activation(options_.dropout && random_.chance(0.3) ? "x @ dropout(w, 0.2)" : "x @ w") + ", other: wide)\n";
         break;
       case 6: {
         if (nested) {
