@@ -381,7 +381,7 @@ DropoutMask keeps_as_kernels(const tensor::Type& type, double rate, std::string 
       stride *= extent;
       i /= extent;
     }
-    const auto first = KernelRuns::kFirstSample;
+    const std::uint64_t first = type.samples() == nullptr ? 0 : KernelRuns::kFirstSample;
     const auto key = piper_stream_key(KernelRuns::kSeed, PIPER_RANDOM_DROPOUT, KernelRuns::kStep, first + sample, piper_name_hash(name.data(), name.size()));
     return piper_dropout(1.0, rate, key, element) != 0;
   };
