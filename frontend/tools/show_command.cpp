@@ -83,9 +83,17 @@ dag::Level needed_level(const Kind& kind, const Arguments& arguments) {
 /// A text as `{"schema":1,KIND:"..."}` where JSON is asked for.
 std::string wrapped(const Arguments& arguments, const char* kind, const std::string& text) {
   if (arguments.format != "json") return text;
+  // A value of a text that it refers to: that of a plan has a hundred megabytes.
+  const std::string fixed = llvm::json::isUTF8(text) ? std::string() : llvm::json::fixUTF8(text);
   std::string out;
-  llvm::raw_string_ostream(out) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {kind, llvm::json::fixUTF8(text)}});
-  return out + "\n";
+  llvm::raw_string_ostream stream(out);
+  llvm::json::OStream json(stream);
+  json.object([&] {
+    json.attribute(kind, llvm::StringRef(fixed.empty() ? text : fixed));
+    json.attribute("schema", 1);
+  });
+  stream << "\n";
+  return out;
 }
 
 /// A DAG is whole where a program may read it: as `pir`, as JSON, and in a file or a pipe unless text is asked for.

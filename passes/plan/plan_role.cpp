@@ -285,6 +285,7 @@ class RoleProjection {
       if (unites_blocks(node(a).kind) && place(a, 0).value == kNone) gather_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
+    told_.assign(2 * values_.size(), kNone);
     needs_.clear();
     first_need_.assign(1, 0);
     std::size_t value = 0;
@@ -303,9 +304,11 @@ class RoleProjection {
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
+          // Small values that one action makes lie where one value lay: as many as there are ranks, beside as many accesses as there are microbatches.
           const Need before = predecessors_[i];
+          if (std::exchange(told_[2 * before.action + before.distance], a) == a) continue;
           for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1]; ++k) {
-            need(a, access_[k], before.distance);
+            if (k == first_access_[before.action] || access_[k] != access_[k - 1]) need(a, access_[k], before.distance);
           }
         }
       }
@@ -459,6 +462,7 @@ class RoleProjection {
   std::vector<bool> touched_;                  // per bucket
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;
+  std::vector<std::uint32_t> told_;  // per value and distance: the last action that needs what accessed it
   WaitChooser chooser_;
 };
 
