@@ -102,7 +102,7 @@ class CpuDevice final : public Device {
   std::uint64_t take_back_steps() override { return run_->gate.fetch_or(RunState::kFrozen) & ~RunState::kFrozen; }
   std::uint64_t wait(std::uint64_t ended) override;
   void look() override {}  // its threads tell
-  void end_run() override;
+  bool end_run() override;
 
   const Failure* failure() const override { return run_ && run_->cancelled.load() ? &*run_->failure : nullptr; }
   void fail(Failure failure) override { run_->fail(std::move(failure)); }
@@ -240,27 +240,31 @@ std::uint64_t CpuDevice::wait(std::uint64_t before) {
   return ended;
 }
 
-void CpuDevice::end_run() {
+bool CpuDevice::end_run() {
   RunState& run = *run_;
-  run.over.store(true);
-  for (LocalRank* rank : run.ranks) rank->sleep.wake();
-  while (!run.cancelled.load() && !run.engine_done.load()) {
+  const auto rests = [&] { return run.cancelled.load() || run.engine_done.load(); };
+  if (!run.over.exchange(true)) {
+    for (LocalRank* rank : run.ranks) rank->sleep.wake();
+  }
+  if (!rests()) {
     const std::uint32_t key = run.main_sleep.announce();
     if (!run.devices_done.load() && run.devices_running.load() == 0) {
       run.devices_done.store(true);
       run.engine->sleep().wake();
     }
-    if (run.cancelled.load() || run.engine_done.load()) {
+    if (rests()) {
       run.main_sleep.withdraw();
     } else {
       run.main_sleep.commit(key, kTickNs);
     }
     look_for_stall(false);
+    if (!rests()) return false;
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   run.engine = nullptr;
   engine_.reset();
+  return true;
 }
 
 // ---- failures

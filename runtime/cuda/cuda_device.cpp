@@ -33,7 +33,7 @@ class CudaDevice final : public Device {
   void look() override {
     if (begun_ > 0) steps_->look(begun_ - 1);
   }
-  void end_run() override;
+  bool end_run() override;
 
   const Failure* failure() const override { return gpu_->failure ? &*gpu_->failure : nullptr; }
   void fail(Failure failure) override {
@@ -88,18 +88,19 @@ bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const P
 }
 
 /// Every queue rests, so that memory of the GPU can be read; also after a failure, unless it is the GPU's.
-void CudaDevice::end_run() {
+bool CudaDevice::end_run() {
   Gpu& gpu = *gpu_;
   if (gpu.failure && (!alone_ || gpu.failure->code == kCudaKernelFailed || gpu.failure->code == kStalled)) {
     if (!alone_) gpu.driver->abandon();  // what is under way waits for others
-    return;
+    return true;
   }
   for (const auto& rank : gpu.ranks) {
     for (const GpuQueue& queue : rank->queues) {
-      if (!gpu.done(gpu.driver->record(queue.ready, queue.stream), "cuEventRecord", rank.get()) || !gpu.wait_for(queue.ready)) return;
+      if (!gpu.done(gpu.driver->record(queue.ready, queue.stream), "cuEventRecord", rank.get()) || !gpu.wait_for(queue.ready)) return true;
     }
   }
   if (!gpu.failure && has_recorded()) gpu.times.read();
+  return true;
 }
 
 std::optional<std::vector<std::uint32_t>> CudaDevice::reported(Phase phase) const {

@@ -152,7 +152,6 @@ int Gpu::end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action) {
     // What others wait for, and what may wait for others, is told by itself: otherwise an action that has ended would be taken for one that another one waits for.
     if ((queue != 0 || awaited || own.calls >= kCallsUntold) && !tell(rank, queue)) return 1;
   } else {
-    in_graph[step % kStepsUnderWay] = false;
     if (!done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;
   }
   if (!awaited) return 0;

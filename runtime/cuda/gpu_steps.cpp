@@ -68,8 +68,9 @@ bool GpuSteps::enqueue(std::uint64_t step) {
   }
   if (gpu_.failure) return false;
   for (const auto& rank : gpu_.ranks) stage(*rank, step);
-  const bool timed = step + 1 == timed_step_;
-  if (graphs.ready() && !timed) return launch_step(gpu_, step);
+  const bool timed = step + 1 == timed_step_, in_graph = graphs.ready() && !timed;
+  gpu_.in_graph[step % kStepsUnderWay] = in_graph;
+  if (in_graph) return launch_step(gpu_, step);
   if (timed && !gpu_.times.begin()) return false;
   gpu_.behind_steps = timed;
   const bool enqueued = enqueue_actions(step);

@@ -41,8 +41,8 @@ NcclExchange::~NcclExchange() {
 }
 
 bool NcclExchange::finalize_all() {
+  const Clock::time_point until = Clock::now() + kEndWithin;
   for (Communicator& each : communicators_) {
-    const Clock::time_point until = Clock::now() + kEndWithin;
     NcclResult state = nccl_->finalize(each.handle);
     while (state == kNcclSuccess || state == kNcclInProgress) {
       const NcclResult asked = nccl_->state(each.handle, &state);
@@ -430,7 +430,7 @@ void NcclExchange::abort_all() {
   {
     // Whoever is within a call may wait there for the device, which waits for the communications that end here.
     std::unique_lock lock(mutex_, std::chrono::seconds(2));
-    if (std::exchange(aborted_, true)) return;
+    if (aborted_.exchange(true)) return;
   }
   // At once: each waits for the graphs that have calls of it, and those for the calls of the others.
   for (const Communicator& each : communicators_) {

@@ -91,7 +91,7 @@ class NcclExchange final : public Exchange {
   // Shared with the thread.
   std::timed_mutex mutex_;
   std::vector<Communicator> communicators_;
-  bool aborted_ = false;
+  std::atomic<bool> aborted_ = false;  // also without the lock, where a call that holds it waits for the device
   std::vector<std::future<void>> aborts_;         // by the thread, and after its end
   std::atomic<bool> lost_{false}, ends_{false};
   std::atomic<bool> noticed_{false};              // that it is lost, by who runs the steps

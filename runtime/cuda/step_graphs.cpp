@@ -72,7 +72,6 @@ bool launch_step(Gpu& gpu, std::uint64_t step) {
     }
   }
   const Stream origin = gpu.origin().stream;
-  gpu.in_graph[step % kStepsUnderWay] = true;
   if (!gpu.done(gpu.driver->launch_graph(origin, gpu.graphs[static_cast<std::size_t>(gpu.phase)].of[step % kStepsUnderWay]), "cuGraphLaunch")) return false;
   for (const auto& rank : gpu.ranks) {
     const PiperProgram& program = *rank->active().program;

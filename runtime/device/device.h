@@ -13,7 +13,7 @@
 //   device.begin_step(0);
 //   device.begin_step(1);
 //   while (ended < 2 && !device.failure()) ended = device.wait(ended);
-//   device.end_run();
+//   while (!device.end_run()) ...;  // who waits for others looks whether they live
 //   device.read(0, false, offset, bytes);
 
 #include <atomic>
@@ -78,8 +78,8 @@ class Device {
   virtual std::uint64_t wait(std::uint64_t ended) = 0;
   /// Looks whether what is left of the steps has failed, for who waits for something else.
   virtual void look() = 0;
-  /// Ends what is left of the steps: messages that nobody waits for; after a failure all of it. Afterwards nothing runs.
-  virtual void end_run() = 0;
+  /// Ends what is left of the steps: messages that nobody waits for; after a failure all of it. Waits for a moment: false where something still runs, and it is asked again.
+  virtual bool end_run() = 0;
 
   // ---- failures
   /// The first one; null: none so far. Nothing can be run after it.

@@ -100,6 +100,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   } catch (const std::bad_alloc&) {
     result.failure = no_memory();
   }
+  if (result.failure && parts.others) parts.others->group().fail(*result.failure);
   if (training) parts.next_step += result.steps;
   if (parts.others) parts.others->end_run(result.steps);
   parts.failure = result.failure;

@@ -124,7 +124,6 @@ class Executor {
  private:
   struct Parts;
   explicit Executor(std::unique_ptr<Parts> parts);
-  RunResult run_steps(Phase phase, std::uint64_t steps, const OnStep& on_step);
 
   std::unique_ptr<Parts> parts_;
   std::atomic<bool> stop_requested_{false};

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "runtime/executor/parameters.h"
 #include "runtime/trace/align_times.h"
@@ -18,14 +19,12 @@ std::optional<Failure> OtherProcesses::agree(const Device& device) {
 }
 
 std::optional<Failure> OtherProcesses::collect(std::vector<RecordedRank>& recorded) {
-  const std::vector<RecordedRank> own = std::move(recorded);
-  recorded.clear();
+  std::vector<RecordedRank> all = std::exchange(recorded, {});
   if (rank() != 0) {
-    const std::vector<RecordedAction>& actions = own.front().actions;
+    const std::vector<RecordedAction>& actions = all.front().actions;
     group_.send_bytes({reinterpret_cast<const char*>(actions.data()), actions.size() * sizeof(RecordedAction)});
     return std::nullopt;
   }
-  std::vector<RecordedRank> all = own;
   for (const PiperJobRank& rank : ranks().subspan(1)) {
     const auto told = group_.receive_bytes(rank.rank);
     if (!told) return group_.failure();

@@ -45,8 +45,13 @@ void StepLoop::run() {
   keep_failure();
 }
 
-bool StepLoop::goes_on() {
+/// A device learns of it here alone.
+void StepLoop::take_failure_of_others() {
   if (others_ != nullptr && others_->group().failed()) device_.fail(device_.located(*others_->group().failure()));
+}
+
+bool StepLoop::goes_on() {
+  take_failure_of_others();
   if (!device_lives()) return false;
   if (others_ == nullptr && !stopped_ && (stop_.load() || failure_)) {
     stopped_ = true;
@@ -107,7 +112,8 @@ void StepLoop::wait() {
 }
 
 void StepLoop::end_run() {
-  if (!std::exchange(rests_, true)) device_.end_run();
+  if (std::exchange(rests_, true)) return;
+  while (!device_.end_run()) take_failure_of_others();
 }
 
 void StepLoop::keep_failure() {

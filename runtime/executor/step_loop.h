@@ -30,6 +30,7 @@ class StepLoop {
   const std::optional<Failure>& failure() const { return failure_; }
 
  private:
+  void take_failure_of_others();
   bool goes_on();
   bool device_lives() const { return device_.failure() == nullptr; }
   void begin_steps();

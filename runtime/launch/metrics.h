@@ -3,9 +3,9 @@
 //
 //   if (auto failure = keep_earlier_metrics("out", kept)) ...;
 //   MetricsFile file;
-//   if (auto failure = file.open("out")) ...;
+//   if (auto failure = file.open("out", loss_names, peak_bytes)) ...;
 //   ProgressLine line(stderr_writer, columns_of_terminal, "42MiB");
-//   executor.run(Phase::training, steps, [&](const StepRecord& step) { line.show(step, bytes); return file.write(step, bytes); });
+//   executor.run(Phase::training, steps, [&](const StepRecord& step) { line.show(step); return file.write(step); });
 //   line.finish();
 //
 // A record of a training step (numbers that are not finite are null):

@@ -261,8 +261,6 @@ unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint
   return member.arena + offset + first * element_bytes(part.dtype);
 }
 
-bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
-
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part) {
   const auto found = std::find_if(members.begin(), members.end(), [&](const Operation* member) { return contributes(*member, part); });
   return found == members.end() ? nullptr : *found;

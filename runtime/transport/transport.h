@@ -35,8 +35,6 @@ struct Operation {
 /// Where a part begins in the member's arena; `offset` is its `in` or `out`.
 unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset);
 
-/// Whether each member has a block of every part: reduce_scatter and gather.
-bool in_blocks(std::uint32_t op);
 /// Where element `at` of a part lies in what the owner of that block has.
 inline std::uint64_t in_own(const PiperPart& part, const PiperStretch& block, std::uint64_t at) { return part.flags & PIPER_OWN_BLOCK ? at - block.first : at; }
 /// Whether the member adds to a part, or is who gives it; the first that does, or null.

@@ -147,7 +147,7 @@ TEST_F(CudaBlocks, OfEverySizeOverNccl) {
       if (!executor) return Ended{1, "", describe(failure)};
       const auto result = executor->run(runtime::Phase::training, 1);
       if (result.ended != runtime::Ended::finished) return Ended{1, "", result.failure ? describe(*result.failure) : "stopped"};
-      const std::string difference = job.difference(*executor, members <= 2);
+      const std::string difference = job.difference(*executor, members <= 2, rank == 0);
       executor.reset();
       group->leave();
       return Ended{difference.empty() ? 0 : 1, "", difference};

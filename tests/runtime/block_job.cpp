@@ -170,12 +170,13 @@ std::vector<BlockJob::Memory> BlockJob::last_values() const {
   return memory;
 }
 
-std::string BlockJob::difference(const Executor& executor, bool exact) const {
+std::string BlockJob::difference(const Executor& executor, bool exact, bool has_all) const {
   const std::vector<Memory> expected = last_values();
   std::string wrong;
   for (std::uint32_t r = 0; r < members_; ++r) {
     for (const std::uint32_t dtype : kTypes) {
       const auto found = executor.read_parameter(name_of(r, dtype), Part::values);
+      if (has_all && !found && wrong.empty()) wrong = name_of(r, dtype) + " is missing";
       for (std::uint64_t i = 0; found && wrong.empty() && i < sizes_[dtype]; ++i) {
         const double should = element_as_double(expected[r][dtype].data(), dtype == PIPER_I64 ? std::uint32_t{PIPER_F64} : dtype, i), is = found->values[i];
         const bool same = std::bit_cast<std::uint64_t>(should) == std::bit_cast<std::uint64_t>(is);

@@ -36,8 +36,8 @@ class BlockJob {
   const PiperJob& tables() { return job_.tables(); }
   /// Each a list of the pieces of one communication.
   const std::vector<std::vector<BlockPiece>>& communications() const { return communications_; }
-  /// What after one step is other than it must be, or nothing; all parameters are read, in one order. `exact`: sums of floating numbers are those in member order, else near them.
-  std::string difference(const Executor& executor, bool exact) const;
+  /// What after one step is other than it must be, or nothing; all parameters are read, in one order. `exact`: sums of floating numbers are those in member order, else near them. `has_all`: a parameter that cannot be read is wrong; of several processes the first reads.
+  std::string difference(const Executor& executor, bool exact, bool has_all = true) const;
 
  private:
   using Memory = std::vector<std::vector<unsigned char>>;  // of a rank, by type
