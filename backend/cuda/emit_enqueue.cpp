@@ -1,8 +1,5 @@
 #include "backend/cuda/emit_enqueue.h"
 
-#include <algorithm>
-#include <set>
-
 #include "backend/dtypes.h"
 #include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/names.h"

@@ -38,8 +38,6 @@ std::size_t kept_rows(const Kernel& kernel) {
   return kept;
 }
 
-bool index_in_columns(const Kernel& kernel) { return !gives_row_value(kernel.statements[static_cast<std::size_t>(sum_of(kernel).access.index)]); }
-
 std::int64_t spread_loops(const Kernel& kernel) {
   const std::int64_t rows = product(kernel.rows), columns = product(kernel.columns);
   switch (kernel.form) {
@@ -64,7 +62,7 @@ Launch launch_of(const Kernel& kernel) {
   }
   if (kernel.form == Form::order) return {1, std::clamp(power_from(spread), kWarp, std::int64_t{Lanes::kMost}), true};
   if (kernel.form == Form::scatter || kernel.form == Form::join) {
-    return {spread, threads_for(index_in_columns(kernel) ? 1 : product(kernel.columns) / kernel.lanes.vector), false};
+    return {spread, threads_for(kernel.runs->width / kernel.lanes.vector), false};
   }
   const std::int64_t vectors = spread / kernel.lanes.vector, threads = threads_for(vectors);
   return {blocks_of(vectors, threads), threads, false};

@@ -24,9 +24,6 @@ std::int64_t spread_loops(const Kernel& kernel);
 /// form sums: how many row loops the results have; the others run in order.
 std::size_t kept_rows(const Kernel& kernel);
 
-/// Forms scatter and join: whether the index differs from column to column; then every element is a position of its own.
-bool index_in_columns(const Kernel& kernel);
-
 /// Whether 32 bits hold every position of the nest.
 bool fits_in_32_bits(const Kernel& kernel, const KernelBody& body);
 

@@ -142,9 +142,9 @@ template <int threads, int passes, class Index> PIPER_DEVICE void piper_order(in
     const int64_t q = q0 + threadIdx.x;
     const bool first = q < positions && (q == 0 || index_of(order[q]) != index_of(order[q - 1]));
     const uint32_t firsts = __ballot_sync(0xffffffffu, first) & (lower | 1u << lane);
-    if (lane == 31) state.last[warp] = firsts == 0u ? 0xffffffffu : (uint32_t)(q0 + warp * 32 + 31 - __clz((int)firsts));
-    __syncthreads();
     uint32_t begin = firsts == 0u ? 0xffffffffu : (uint32_t)(q0 + warp * 32 + 31 - __clz((int)firsts));
+    if (lane == 31) state.last[warp] = begin;
+    __syncthreads();
     for (int w = warp - 1; begin == 0xffffffffu && w >= 0; --w) begin = state.last[w];
     if (begin == 0xffffffffu) begin = state.carry;
     __syncthreads();

@@ -71,7 +71,6 @@ class CudaPrinter : StatementPrinter {
   void order();
   void join();
   const Statement& effect_of_runs() const;
-  bool in_columns() const;
   std::vector<bool> needed_by(std::int32_t statement) const;
   void index_function(const std::string& before, const Statement& effect, const std::string& after);
   template <typename Body>
@@ -388,7 +387,7 @@ void CudaPrinter::index_function(const std::string& before, const Statement& eff
   const std::int32_t index = effect.access.index >= 0 ? effect.access.index : effect.operands[0];
   const std::vector<bool> needed = needed_by(index);
   open(before + "[&](const int64_t q)");
-  decode("q", 0, in_columns() ? num_loops() : num_rows());
+  decode("q", 0, kernel_.runs->in_columns ? num_loops() : num_rows());
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i]) statement(i);
   }
@@ -401,12 +400,6 @@ const Statement& CudaPrinter::effect_of_runs() const {
   return *std::find_if(kernel_.statements.begin(), kernel_.statements.end(), [](const Statement& s) { return is_effect(s.code); });
 }
 
-/// Whether every element is a position of its own.
-bool CudaPrinter::in_columns() const {
-  const Statement& effect = effect_of_runs();
-  return !gives_row_value(kernel_.statements[static_cast<std::size_t>(effect.access.index >= 0 ? effect.access.index : effect.operands[0])]);
-}
-
 void CudaPrinter::order() {
   const Runs& runs = *kernel_.runs;
   int passes = 1;
@@ -417,7 +410,7 @@ void CudaPrinter::order() {
 /// Loops over the columns; of several only the innermost runs over threads.
 template <typename Body>
 void CudaPrinter::columns_of_runs(Body body) {
-  if (in_columns()) {
+  if (kernel_.runs->in_columns) {
     open("if (threadIdx.x == 0)");
     body();
     close();
@@ -444,8 +437,7 @@ void CudaPrinter::add_to_place(const std::string& sum) {
 }
 
 std::string CudaPrinter::partial(const std::string& row) const {
-  const std::int64_t width = in_columns() ? 1 : product(kernel_.columns);
-  return buffers_.at(kernel_.runs->partials) + "[(" + row + ") * " + number(width) + (in_columns() ? "" : " + " + column()) + "]";
+  return buffers_.at(kernel_.runs->partials) + "[(" + row + ") * " + number(kernel_.runs->width) + (kernel_.runs->in_columns ? "" : " + " + column()) + "]";
 }
 
 /// One block per place of the order: where a run begins, it adds up the run.
@@ -471,7 +463,7 @@ void CudaPrinter::scatter() {
     out_ += "#pragma unroll 4\n";
     open("for (" + index_type_ + " k = 0; k < count; ++k)");
     line("const " + index_type_ + " at = (" + index_type_ + ")" + order + "[slot + k];");
-    decode("at", 0, in_columns() ? num_loops() : num_rows());
+    decode("at", 0, kernel_.runs->in_columns ? num_loops() : num_rows());
     passes([&](std::size_t i) { statement(i); }, [&](const Range& pass) { vector_of(pass); });
     close();
     if (vector_ > 1) {

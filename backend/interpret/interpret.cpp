@@ -122,11 +122,10 @@ int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t ind
     }
     case Instruction::Kind::report: {
       double* values = scratch().values.data();
-      const std::uint32_t count = each.num_operands;
-      for (std::uint32_t i = 0; i < count; ++i) {
-        values[i] = element_as_double(rank->arena + operands[i], each.counted && i + 1 == count ? tensor::DType::f64 : row_of(each.dtype).dtype);
+      for (std::uint32_t i = 0; i < each.num_operands; ++i) {
+        values[i] = element_as_double(rank->arena + operands[i], each.counted && i + 1 == each.num_operands ? tensor::DType::f64 : row_of(each.dtype).dtype);
       }
-      api->report(rank, each.subject, values, count);
+      api->report(rank, each.subject, values, each.num_operands);
       return 0;
     }
     case Instruction::Kind::communicate: break;  // never on the compute stream

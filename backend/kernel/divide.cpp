@@ -274,14 +274,17 @@ class Division {
     runs.positions = product(nest_.rows) * (in_columns ? product(nest_.columns) : 1);
     runs.values = buffers_.at(s.access.buffer).elements / s.access.index_stride;
     runs.order = buffers_.temporary(DType::i64, 2 * runs.positions, "order", "positions by index");
-    const std::int64_t width = in_columns ? 1 : product(nest_.columns);
-    if (runs.several()) runs.partials = buffers_.temporary(s.dtype, 2 * runs.rows() * width, "parts_of_" + s.name, "sums of runs");
+    runs.in_columns = in_columns;
+    runs.width = in_columns ? 1 : product(nest_.columns);
+    if (runs.several()) runs.partials = buffers_.temporary(s.dtype, 2 * runs.rows() * runs.width, "parts_of_" + s.name, "sums of runs");
     order.kernel.runs = runs;
+    order.kernel.form = Form::order;
     append_store(order.kernel, Code::store, runs.order, dense(order.kernel, std::vector<bool>(num_loops(order.kernel), true)), DType::i64, index);
     finish(std::move(order.kernel));
 
     Copies piece = copies("scatter");
     piece.kernel.runs = runs;
+    piece.kernel.form = Form::scatter;
     Statement effect = s;
     effect.operands[0] = copy(piece, s.operands[0]);
     effect.access.index = copy(piece, s.access.index);
@@ -291,6 +294,7 @@ class Division {
 
     Copies join = copies("join");
     join.kernel.runs = runs;
+    join.kernel.form = Form::join;
     std::vector<bool> columns(num_loops(nest_), false);
     if (!in_columns) std::fill(columns.begin() + static_cast<std::ptrdiff_t>(nest_.rows.size()), columns.end(), true);
     effect.operands[0] = append_load(join.kernel, runs.partials, dense(nest_, columns), s.dtype, s.name);
@@ -459,18 +463,22 @@ class Division {
     if (kernel.runs || !cut_long_rows(kernel)) schedule(std::move(kernel));
   }
 
+  static Form form_of(const Kernel& kernel) {
+    Form form = Form::elements;
+    for (const Statement& s : kernel.statements) {
+      if (is_reduction(s.code)) form = Form::rows;
+      if (s.code == Code::store_add) form = Form::sums;
+    }
+    return form;
+  }
+
   void schedule(Kernel kernel) {
     for (const RangeCheck& check : nest_.checks) {
       const bool reads = std::any_of(kernel.statements.begin(), kernel.statements.end(), [&](const Statement& s) { return s.code == Code::load && s.access.buffer == check.buffer; });
       if (reads) kernel.checks.push_back(check);
     }
     schedule_passes(kernel, {}, [&](BufferIndex buffer) { return buffers_.at(buffer).accumulates; });
-    kernel.form = Form::elements;
-    for (const Statement& s : kernel.statements) {
-      if (is_reduction(s.code)) kernel.form = Form::rows;
-      if (s.code == Code::store_add) kernel.form = Form::sums;
-    }
-    if (kernel.runs) kernel.form = kernel.part == "order" ? Form::order : kernel.part == "scatter" ? Form::scatter : Form::join;
+    if (!kernel.runs) kernel.form = form_of(kernel);
     name_ops(kernel);
     choose_lanes(kernel);
     out_.push_back(std::move(kernel));
@@ -501,18 +509,11 @@ class Division {
     return aligned;
   }
 
-  /// Whether every index has a row of columns.
-  static bool scatters_rows(const Kernel& kernel) {
-    if (kernel.form != Form::scatter) return false;
-    const auto sum = std::find_if(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.code == Code::store_add; });
-    return gives_row_value(kernel.statements[at(sum->access.index)]);
-  }
-
   void choose_lanes(Kernel& kernel) const {
     Lanes lanes;
     lanes.count = 1;
     lanes.whole_row = true;
-    if (kernel.form == Form::rows || kernel.form == Form::elements || scatters_rows(kernel)) {
+    if (kernel.form == Form::rows || kernel.form == Form::elements || (kernel.form == Form::scatter && !kernel.runs->in_columns)) {
       // As many as make 16 bytes of the narrowest.
       std::size_t bytes = 8;
       for (const Statement& s : kernel.statements) {

@@ -9,12 +9,10 @@
 
 namespace piper::backend {
 
-using tensor::DType;
-
 /// The loops at a position of the index, and the index there.
-std::int64_t Machine::go_to(const Kernel& kernel, std::int64_t position, bool in_columns) {
+std::int64_t Machine::go_to(const Kernel& kernel, std::int64_t position) {
   std::fill(position_.begin(), position_.end(), 0);
-  for (std::size_t loop = in_columns ? position_.size() : kernel.rows.size(); loop-- > 0;) {
+  for (std::size_t loop = kernel.runs->in_columns ? position_.size() : kernel.rows.size(); loop-- > 0;) {
     const std::int64_t extent = loop_extent(kernel, loop);
     position_[loop] = position % extent;
     position /= extent;
@@ -30,7 +28,7 @@ std::int64_t Machine::go_to(const Kernel& kernel, std::int64_t position, bool in
 void Machine::order(const Kernel& kernel) {
   const std::int64_t positions = kernel.runs->positions;
   std::vector<std::int64_t> index(static_cast<std::size_t>(positions));
-  for (std::int64_t p = 0; p < positions; ++p) index[static_cast<std::size_t>(p)] = go_to(kernel, p, true);
+  for (std::int64_t p = 0; p < positions; ++p) index[static_cast<std::size_t>(p)] = go_to(kernel, p);
   auto* const order = reinterpret_cast<std::int64_t*>(memory(kernel.runs->order));
   auto* const place = order + positions;
   std::iota(order, place, 0);
@@ -42,29 +40,27 @@ void Machine::order(const Kernel& kernel) {
 template <typename T>
 void Machine::scatter(const Kernel& kernel, const Statement& sum) {
   const Runs& runs = *kernel.runs;
-  const bool in_columns = !gives_row_value(kernel.statements[static_cast<std::size_t>(sum.access.index)]);
-  const std::int64_t width = in_columns ? 1 : product(kernel.columns);
   const auto* const order = reinterpret_cast<const std::int64_t*>(memory(runs.order));
   const auto* const place = order + runs.positions;
   T* const partials = runs.several() ? reinterpret_cast<T*>(memory(runs.partials)) : nullptr;
-  std::vector<T> added(static_cast<std::size_t>(width));
+  std::vector<T> added(static_cast<std::size_t>(runs.width));
   for (std::int64_t slot = 0, next = 0; slot < runs.positions; slot = next) {
     std::fill(added.begin(), added.end(), T(0));
     std::int64_t index = 0;
     for (next = slot; next < std::min(slot + Runs::kLength, runs.positions) && place[next] == place[slot] + next - slot; ++next) {
-      index = go_to(kernel, order[next], in_columns);
+      index = go_to(kernel, order[next]);
       const auto add = [&](std::int64_t n) {
-        const std::int64_t first = in_columns ? 0 : column();
+        const std::int64_t first = runs.in_columns ? 0 : column();
         for (std::size_t i = 0; i + 1 < kernel.statements.size(); ++i) {
           if (!kernel.statements[i].row) execute(i, n);
         }
         for (std::int64_t i = 0; i < n; ++i) added[static_cast<std::size_t>(first + i)] += get<T>(sum.operands[0])[i];
       };
-      in_columns ? add(1) : each_block(kernel, add);
+      runs.in_columns ? add(1) : each_block(kernel, add);
     }
     const bool alone = place[slot] == 0 && (next == runs.positions || place[next] == 0);
     if (!alone) {
-      std::copy(added.begin(), added.end(), partials + ((place[slot] == 0 ? 0 : runs.rows()) + slot / Runs::kLength) * width);
+      std::copy(added.begin(), added.end(), partials + ((place[slot] == 0 ? 0 : runs.rows()) + slot / Runs::kLength) * runs.width);
       continue;
     }
     add_to_place(kernel, sum, index, added);
@@ -74,20 +70,18 @@ void Machine::scatter(const Kernel& kernel, const Statement& sum) {
 template <typename T>
 void Machine::join(const Kernel& kernel, const Statement& sum) {
   const Runs& runs = *kernel.runs;
-  const bool in_columns = !gives_row_value(kernel.statements[static_cast<std::size_t>(sum.access.index)]);
-  const std::int64_t width = in_columns ? 1 : product(kernel.columns);
   const auto* const order = reinterpret_cast<const std::int64_t*>(memory(runs.order));
   const auto* const place = order + runs.positions;
   const T* const partials = reinterpret_cast<const T*>(memory(runs.partials));
   for (std::int64_t slot = 0; slot + Runs::kLength < runs.positions; ++slot) {
     if (place[slot] != 0 || place[slot + Runs::kLength] != Runs::kLength) continue;
-    const T* row = partials + slot / Runs::kLength * width;
-    std::vector<T> added(row, row + width);
+    const T* row = partials + slot / Runs::kLength * runs.width;
+    std::vector<T> added(row, row + runs.width);
     for (std::int64_t k = Runs::kLength; slot + k < runs.positions && place[slot + k] == k; k += Runs::kLength) {
-      row = partials + (runs.rows() + (slot + k) / Runs::kLength) * width;
-      for (std::int64_t c = 0; c < width; ++c) added[static_cast<std::size_t>(c)] += row[c];
+      row = partials + (runs.rows() + (slot + k) / Runs::kLength) * runs.width;
+      for (std::int64_t c = 0; c < runs.width; ++c) added[static_cast<std::size_t>(c)] += row[c];
     }
-    add_to_place(kernel, sum, go_to(kernel, order[slot], in_columns), added);
+    add_to_place(kernel, sum, go_to(kernel, order[slot]), added);
   }
 }
 

@@ -72,6 +72,8 @@ struct Runs {
   BufferIndex partials = 0;    // sums of runs, where an index can have several: at the run's first place in the order by kLength; those of first runs before those of others
   std::int64_t positions = 0;
   std::int64_t values = 0;     // that the index may have
+  std::int64_t width = 1;      // elements at a position: those of its columns, one after the other
+  bool in_columns = false;     // every element is a position of its own
   static constexpr std::int64_t kLength = 128;
   bool several() const { return positions > kLength; }
   /// Runs that begin at different multiples of kLength in the order; twice as many rows of partials.

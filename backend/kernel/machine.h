@@ -48,7 +48,7 @@ class Machine {
   void columns(const Kernel& kernel, std::size_t begin, std::size_t end);
   template <typename Block>
   void each_block(const Kernel& kernel, Block block);
-  std::int64_t go_to(const Kernel& kernel, std::int64_t position, bool in_columns);
+  std::int64_t go_to(const Kernel& kernel, std::int64_t position);
   void runs(const Kernel& kernel);
   void order(const Kernel& kernel);
   template <typename T>

@@ -126,8 +126,9 @@ std::string StatementPrinter::expression(std::size_t i) const {
   const auto a = [&] { return value(s, 0); };
   const auto b = [&] { return value(s, 1); };
   const auto infix = [&](const char* op) { return a() + " " + op + " " + b(); };
-  const auto call1 = [&](const char* f) { return std::string(f) + "(" + a() + ")"; };
-  const auto call2 = [&](const char* f) { return std::string(f) + "(" + a() + ", " + b() + ")"; };
+  const std::string library = s.brief ? "piper_bf16_" : "piper_";
+  const auto call1 = [&](const char* f) { return library + f + "(" + a() + ")"; };
+  const auto call2 = [&](const char* f) { return library + f + "(" + a() + ", " + b() + ")"; };
   const std::string zero = literal(0, s.dtype);
   const auto select = [&](const char* op) { return a() + " " + op + " " + b() + " ? " + value(s, 2) + " : " + zero; };
   switch (s.code) {
@@ -141,25 +142,25 @@ std::string StatementPrinter::expression(std::size_t i) const {
     case Code::sub: return infix("-");
     case Code::mul: return infix("*");
     case Code::div: return infix("/");
-    case Code::maximum: return call2("piper_max");
-    case Code::minimum: return call2("piper_min");
+    case Code::maximum: return call2("max");
+    case Code::minimum: return call2("min");
     case Code::neg: return "-" + a();
-    case Code::exp: return call1(s.brief ? "piper_bf16_exp" : "piper_exp");
-    case Code::log: return call1("piper_log");
-    case Code::sqrt: return call1("piper_sqrt");
-    case Code::rsqrt: return call1("piper_rsqrt");
+    case Code::exp: return call1("exp");
+    case Code::log: return call1("log");
+    case Code::sqrt: return call1("sqrt");
+    case Code::rsqrt: return call1("rsqrt");
     case Code::square: return a() + " * " + a();
-    case Code::sin: return call1("piper_sin");
-    case Code::cos: return call1("piper_cos");
-    case Code::tanh: return call1(s.brief ? "piper_bf16_tanh" : "piper_tanh");
-    case Code::sigmoid: return call1(s.brief ? "piper_bf16_sigmoid" : "piper_sigmoid");
-    case Code::softplus: return call1(s.brief ? "piper_bf16_softplus" : "piper_softplus");
-    case Code::relu: return call1("piper_relu");
-    case Code::gelu: return call1(s.brief ? "piper_bf16_gelu" : "piper_gelu");
-    case Code::silu: return call1(s.brief ? "piper_bf16_silu" : "piper_silu");
-    case Code::relu_grad: return call2("piper_relu_grad");
-    case Code::gelu_grad: return call2(s.brief ? "piper_bf16_gelu_grad" : "piper_gelu_grad");
-    case Code::silu_grad: return call2(s.brief ? "piper_bf16_silu_grad" : "piper_silu_grad");
+    case Code::sin: return call1("sin");
+    case Code::cos: return call1("cos");
+    case Code::tanh: return call1("tanh");
+    case Code::sigmoid: return call1("sigmoid");
+    case Code::softplus: return call1("softplus");
+    case Code::relu: return call1("relu");
+    case Code::gelu: return call1("gelu");
+    case Code::silu: return call1("silu");
+    case Code::relu_grad: return call2("relu_grad");
+    case Code::gelu_grad: return call2("gelu_grad");
+    case Code::silu_grad: return call2("silu_grad");
     case Code::select_ge: return select(">=");
     case Code::select_lt: return select("<");
     case Code::select_eq: {
@@ -169,7 +170,7 @@ std::string StatementPrinter::expression(std::size_t i) const {
     case Code::select_other: return a() + " != " + std::to_string(s.ignore) + " ? " + b() + " : " + zero;
     case Code::dropout: return dropout(s);
     case Code::cast: return "(" + c_type(s.dtype) + ")" + a();
-    case Code::round: return call1("piper_round_bf16");
+    case Code::round: return call1("round_bf16");
     // Statements, not expressions.
     case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
   }
