@@ -31,6 +31,11 @@ class Cancellation {
 /// Thrown by a poll; the service catches it.
 struct Cancelled {};
 
+/// Throws Cancelled when the request is no longer wanted. Null: nobody can end it.
+inline void poll(const Cancellation* request) {
+  if (request != nullptr && request->requested()) throw Cancelled();
+}
+
 /// So many nodes take less than a millisecond.
 inline constexpr std::size_t kNodesPerPoll = 10000;
 
@@ -47,16 +52,12 @@ class NodePolls {
     if (nodes < left_) {
       left_ -= nodes;
     } else {
-      poll();
+      left_ = kNodesPerPoll;
+      poll(request_);
     }
   }
 
  private:
-  void poll() {
-    left_ = kNodesPerPoll;
-    if (request_ != nullptr && request_->requested()) throw Cancelled();
-  }
-
   const Cancellation* request_;
   std::size_t left_ = kNodesPerPoll;
 };

@@ -21,9 +21,7 @@ struct Context {
   Symbol symbol(std::string_view text) { return symbols.intern(text); }
   std::string_view text(Symbol symbol) const { return symbols.text(symbol); }
   /// Throws Cancelled when the request is no longer wanted.
-  void poll() const {
-    if (cancellation != nullptr && cancellation->requested()) throw Cancelled();
-  }
+  void poll() const { piper::poll(cancellation); }
 };
 
 }  // namespace piper

@@ -54,7 +54,7 @@ bool all_hold(const Cancellation* request, std::size_t nodes, const Range& range
   std::atomic<bool> good = true;
   run_workers(workers_for(parts, nodes), [&] {
     for (std::size_t part; good && (part = next++) < parts;) {
-      if (request != nullptr && request->requested()) throw Cancelled();
+      poll(request);
       if (!range(part * kPart, std::min(nodes, (part + 1) * kPart))) good = false;
     }
   });

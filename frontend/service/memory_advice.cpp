@@ -153,6 +153,7 @@ class Advice {
   }
 
  private:
+  /// Prepared anew: a line may be refused by itself, and what it names the parts must leave apart.
   std::optional<Dag> compile(const directive::Strategy& strategy) const {
     DiagnosticSink unread(model_.context().locations);
     const std::optional<passes::Prepared> prepared = passes::prepare(model_, strategy, unread);

@@ -36,6 +36,9 @@ class Session {
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
   /// Compiles up to `level`; prints DAGs for --print-after.
   std::optional<dag::Dag> compile(const Subject& subject, dag::Level level, bool forward_only = false, std::optional<backend::Target> target = {});
+  /// Both programs of a train are those of one model.
+  std::optional<passes::Prepared> prepare(const Subject& subject) { return compilation_.prepare(subject, sink_); }
+  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only, backend::Target target);
   /// What `--device` and the environment ask for.
   backend::Target target() const;
   /// All that the phases say of it; prints DAGs likewise.

@@ -166,16 +166,15 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
     const std::optional<std::string> cut = made_whole(whole);
     if ((!line && !cut) || ++found > kMost) continue;
     DiagnosticSink unread(session.context().locations);  // the program itself was told; and an order may name `R`, which is not there then
-    auto other = session.compilation().relower(subject, dag.settings.dtype, unread);
-    if (!other || other->lowered.strategy.directives.size() != directives.size()) return text;
-    std::vector<directive::Directive>& lines = other->lowered.strategy.directives;
+    Session::Subject other = subject;
+    std::vector<directive::Directive>& lines = other.lowered.strategy.directives;
     if (line) {
       lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       made_whole(lines[i]);
     }
     std::erase_if(lines, [](const directive::Directive& each) { return std::holds_alternative<directive::Require>(each); });
-    const auto without = session.compilation().compile(*other, {dag::Level::planned, false, {}, session.target()}, unread);
+    const auto without = session.compilation().compile(other, {dag::Level::planned, false, {}, session.target()}, unread);
     if (!line && !without) continue;  // of two lines that cut alike one alone may be refused
     if (text.empty()) text = "\nlargest arena " + most(dag) + "\n";
     text += (line ? "without `" + *line + "`" : *cut) + ": " + (without ? most(*without) : "the order would name what is not there") + "\n";

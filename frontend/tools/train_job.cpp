@@ -152,11 +152,12 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
                                          const runtime::Interrupt* interrupt, CudaDevice* cuda) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
   const backend::Target target = cuda == nullptr ? backend::Target::cpu : options.own_attention ? backend::Target::cuda_own : backend::Target::cuda;
-  auto training = session.compile(subject, dag::Level::planned, false, target);
+  const std::optional<passes::Prepared> prepared = session.prepare(subject);
+  auto training = prepared ? session.compile(subject, *prepared, false, target) : std::nullopt;
   if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, {}, nullptr, cuda != nullptr ? cuda->name : std::string()});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
-    made->evaluation = session.compile(subject, dag::Level::planned, true, target);
+    made->evaluation = session.compile(subject, *prepared, true, target);
     if (!made->evaluation || !verify::verify(*made->evaluation, session.sink()) || stopped()) return nullptr;
   }
   backend::JobOptions job_options;

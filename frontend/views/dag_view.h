@@ -1,5 +1,5 @@
 #pragma once
-// What `show dag` prints for a reader: every node and edge of the DAG once, without the operations of bodies and without what each rank does at which place.
+// What `show dag` prints for a reader: every node of the DAG once and what it reads, shortened where that is long, without the operations of bodies and without what each rank does at which place.
 //
 //   on line[p: 1] {
 //     recv.F.stage0.mb[0..8].p1 on stream act.p0.to.p1

@@ -26,13 +26,6 @@ std::string coordinate_text(std::string_view name, bool rest, bool first) {
   return (first ? "" : " ") + std::string(name);
 }
 
-bool same_names(const Selector& a, const Selector& b) {
-  if (a.pass != b.pass || a.coordinates.size() != b.coordinates.size()) return false;
-  return std::all_of(a.coordinates.begin(), a.coordinates.end(), [&](const Coordinate& c) {
-    return std::any_of(b.coordinates.begin(), b.coordinates.end(), [&](const Coordinate& d) { return c.name == d.name && c.rest == d.rest; });
-  });
-}
-
 bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b) {
   const auto named = [](const Selector& target) { return target.coordinates.size() + (target.pass ? 1 : 0); };
   return a.depth != b.depth ? a.depth < b.depth : named(of_a) > named(of_b);

@@ -47,9 +47,6 @@ struct Selector {
   LocId loc;
 };
 
-/// Whether two selectors name the same regions and dimensions, whichever indices.
-bool same_names(const Selector& a, const Selector& b);
-
 /// The narrower of two places, where it is known.
 inline LocId narrowest(LocId narrow, LocId wide) { return narrow.valid() ? narrow : wide; }
 

@@ -5,7 +5,7 @@
 //     ->   F.stage0.mb0 before F.stage0.mb1, F.stage0.mb0 before B.stage0.mb0, the last two in overlap group 0
 //
 // Checked (grammar/README.md section 7, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
-// rank that holds it; no rank is claimed twice; members of a group do not need each other.
+// rank that holds it; members of a group do not need each other. That no rank is claimed twice was seen before (`passes/selectors/check_orders`).
 
 #include <optional>
 #include <vector>

@@ -106,7 +106,7 @@ class Simulation {
       while (!ends_.empty() && ends_.top().first == now) {
         const std::uint32_t unit = ends_.top().second;
         ends_.pop();
-        if (++ended_ % kNodesPerPoll == 0) dag_.context->poll();
+        polls_.visit();
         for (const std::uint32_t role : roles_of(unit)) {
           busy_[role] = false;
           mark(role);
@@ -224,7 +224,7 @@ class Simulation {
   std::vector<Ready> ready_;
   std::vector<bool> dirty_;
   std::vector<std::uint32_t> dirty_list_;
-  std::size_t ended_ = 0;
+  NodePolls polls_{dag_.context->cancellation};
   std::vector<std::uint32_t> released_;
   std::priority_queue<End, std::vector<End>, std::greater<End>> ends_;
   std::vector<NodeId> order_;

@@ -3,8 +3,7 @@
 //
 //   trim({F mb[0]; { F mb[7] & B mb[0] }; F mb[8]}, mb, 7)   ->   {F mb[0]; { B mb[0] }}
 //
-// A transform is a function from orders to orders, each in a file of its own; `evaluate_orders` applies them in written order. What an order means is not asked
-// here, so operations of no program at all are trimmed too.
+// What an order means is not asked here, so operations of no program at all are trimmed too.
 
 #include "ir/directive/directive.h"
 

@@ -23,15 +23,7 @@ std::vector<const Line*> lines_of(const directive::Strategy& strategy) {
   return lines;
 }
 
-/// The first before the line that is `like` it; the line itself where none is.
-template <typename Line, typename Like>
-const Line* first_like(const std::vector<const Line*>& lines, const Line* line, Like like) {
-  return *std::find_if(lines.begin(), lines.end(), [&](const Line* other) { return other == line || like(*other, *line); });
-}
-
 // ---- partitions
-
-bool makes_same_parts(const Partition& a, const Partition& b) { return a.into.name == b.into.name; }
 
 bool needs_parts_of(const Partition& partition, const Partition& other) {
   return std::any_of(partition.region.coordinates.begin(), partition.region.coordinates.end(), [&](const directive::Coordinate& c) { return c.name == other.into.name; });
@@ -158,7 +150,7 @@ void check_partitions(const Nameable& nameable, const directive::Strategy& strat
   for (const Partition* partition : lines) {
     check_region(*partition, nameable, strategy, sink);
     check_sizes(*partition, sink);
-    const Partition* const first = first_like(lines, partition, makes_same_parts);
+    const Partition* const first = *std::find_if(lines.begin(), lines.end(), [&](const Partition* other) { return other->into.name == partition->into.name; });
     if (first == partition) {
       single.push_back(partition);
       continue;
@@ -177,12 +169,13 @@ void check_partitions(const Nameable& nameable, const directive::Strategy& strat
 void check_splits(const Nameable& nameable, const directive::Strategy& strategy, llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink) {
   const std::size_t errors = sink.error_count();
   const std::vector<const Split*> lines = lines_of<Split>(strategy);
+  const std::vector<const Partition*> partitions = lines_of<Partition>(strategy);
   for (const Split* split : lines) {
     const std::size_t before = sink.error_count();
     check_dimension(*split, nameable, sink);
     check_targets(*split, nameable.context, sink);
     check_parts(*split, nameable.context, sink);
-    check_namesakes(*split, nameable, lines_of<Partition>(strategy), sink);
+    check_namesakes(*split, nameable, partitions, sink);
     if (split == lines.front() || sink.error_count() > before) continue;
     sink.report(Code::dimension_split_twice, split->loc, "`{}` is split twice", nameable.context.text(split->dim))
         .related(lines.front()->loc, "the other split")

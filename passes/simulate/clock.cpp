@@ -43,9 +43,9 @@ Times run_clock(const Network& network, const Context& context) {
   for (const Link& link : network.links) ++states[link.to].missing;
   const Leaving leaving(network);
   Times times;
-  std::size_t taken = 0;
+  NodePolls polls(context.cancellation);
   times.order = take_in_order(network, states, [&](std::uint32_t activity, const auto& to) {
-    if (++taken % kNodesPerPoll == 0) context.poll();
+    polls.visit();
     for (const std::uint32_t link : leaving.of(activity)) to(network.links[link].to, link);
   });
   times.start.resize(count);

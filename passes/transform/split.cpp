@@ -8,6 +8,7 @@
 #include "ir/dag/piece_text.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "passes/build/sampling.h"
 #include "passes/build/wiring.h"
 #include "passes/selectors/select.h"
 #include "passes/transform/buckets.h"

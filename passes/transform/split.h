@@ -10,19 +10,10 @@
 #include "ir/dag/dag.h"
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/directive/directive.h"
-#include "ir/tensor/graph.h"
-#include "passes/build/sampling.h"
 
 namespace piper::passes {
 
 /// Takes a DAG from level built to level split, chunks alone (`surround`); without a `split` directive there is one instance. False after reporting.
 bool split(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
-
-/// Reports what is wrong with the splits of a strategy by themselves: several, one of an unknown dimension or into parts that the batch does not have, and dimensions
-/// that are called as regions of the partitioned model, which nothing could name.
-void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
-
-/// Whether the batch divides into the split's equal parts.
-bool divides(const directive::Split& split, const Batch& batch);
 
 }  // namespace piper::passes

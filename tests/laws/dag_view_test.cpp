@@ -1,4 +1,4 @@
-// What a reader sees of a DAG is all of it: unfolded, lines of nodes give every node and every edge, at each level.
+// What a reader sees of a DAG is all of it: unfolded, classes of nodes have every edge and lines every node, at each level.
 
 #include "frontend/views/node_lines.h"
 

@@ -7,6 +7,18 @@
 
 namespace piper::lower {
 
+namespace {
+
+/// Whether two selectors name the same regions and dimensions, whichever indices.
+bool same_names(const directive::Selector& a, const directive::Selector& b) {
+  if (a.pass != b.pass || a.coordinates.size() != b.coordinates.size()) return false;
+  return std::all_of(a.coordinates.begin(), a.coordinates.end(), [&](const directive::Coordinate& c) {
+    return std::any_of(b.coordinates.begin(), b.coordinates.end(), [&](const directive::Coordinate& d) { return c.name == d.name && c.rest == d.rest; });
+  });
+}
+
+}  // namespace
+
 std::uint32_t ScheduleBuilder::depth(std::uint32_t scope) const {
   std::uint32_t depth = 0;
   for (; scope != 0; scope = parents_[scope]) ++depth;
@@ -23,7 +35,7 @@ void ScheduleBuilder::resolve_partitions() {
     const auto* a = std::get_if<directive::Partition>(&entries_[i].directive);
     for (std::size_t j = 0; a && j < i && !entries_[i].replaced; ++j) {
       const auto* b = std::get_if<directive::Partition>(&entries_[j].directive);
-      if (!b || entries_[j].replaced || b->into.name != a->into.name || !directive::same_names(a->region, b->region)) continue;
+      if (!b || entries_[j].replaced || b->into.name != a->into.name || !same_names(a->region, b->region)) continue;
       const std::string_view name = evaluator_->context().text(a->into.name);
       const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
       const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
