@@ -33,6 +33,17 @@ const Producers::Producer* Producers::of(tensor::ValueId global_value) const {
   return entry == position_.end() ? nullptr : &producers_[entry->second];
 }
 
+namespace {
+
+/// Removes every node but those that run bodies. Their edges stay as they were.
+void remove_nodes_around(Dag& dag) {
+  std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind); });
+  dag.forget_loads();
+  dag.comms.clear();
+}
+
+}  // namespace
+
 void remove_surroundings(Dag& dag) {
   std::vector<NodeId> now(dag.nodes.size());
   std::uint32_t kept = 0;
@@ -50,10 +61,8 @@ void remove_surroundings(Dag& dag) {
     }
     node.first_input = first;
   }
-  std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind); });
-  dag.forget_loads();
   dag.edges = std::move(edges);
-  dag.comms.clear();
+  remove_nodes_around(dag);
 }
 
 namespace {
@@ -110,7 +119,7 @@ std::vector<ChunkId> owners(const Dag& dag) {
 }  // namespace
 
 void wire(Dag& dag) {
-  remove_surroundings(dag);
+  remove_nodes_around(dag);
   dag.edges.clear();
   const Producers producers(dag);
   const Instances instances(dag);

@@ -32,7 +32,7 @@ class Producers {
 /// Removes every node but those that run bodies, with its edges. What it gave to these has no source any more.
 void remove_surroundings(dag::Dag& dag);
 
-/// Removes every node but the compute nodes and gives these all their inputs. Inputs of the model and parameters have no source yet.
+/// Removes every node but the compute nodes and gives these all their inputs, whatever edges there are. Inputs of the model and parameters have no source yet.
 void wire(dag::Dag& dag);
 
 /// Removes the data and saved outputs that no body reads. The values are made all the same.
