@@ -1,9 +1,9 @@
 #include "runtime/executor/other_processes.h"
 
-#include <cstring>
 #include <string>
 #include <utility>
 
+#include "runtime/executor/packed.h"
 #include "runtime/executor/parameters.h"
 #include "runtime/trace/align_times.h"
 #include "runtime/transport/meetings.h"
@@ -21,15 +21,13 @@ std::optional<Failure> OtherProcesses::agree(const Device& device) {
 std::optional<Failure> OtherProcesses::collect(std::vector<RecordedRank>& recorded) {
   std::vector<RecordedRank> all = std::exchange(recorded, {});
   if (rank() != 0) {
-    const std::vector<RecordedAction>& actions = all.front().actions;
-    group_.send_bytes({reinterpret_cast<const char*>(actions.data()), actions.size() * sizeof(RecordedAction)});
+    group_.send_bytes(packed(all.front().actions));
     return std::nullopt;
   }
   for (const PiperJobRank& rank : ranks().subspan(1)) {
     const auto told = group_.receive_bytes(rank.rank);
     if (!told) return group_.failure();
-    RecordedRank& made = all.emplace_back(RecordedRank{rank.rank, std::vector<RecordedAction>(told->size() / sizeof(RecordedAction))});
-    std::memcpy(made.actions.data(), told->data(), made.actions.size() * sizeof(RecordedAction));
+    all.push_back({rank.rank, unpacked<RecordedAction>(*told)});
   }
   Meetings meetings;
   if (auto failure = find_meetings(ranks(), Phase::training, meetings)) return failure;

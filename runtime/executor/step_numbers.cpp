@@ -1,10 +1,11 @@
 #include "runtime/executor/step_numbers.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 #include <string>
+
+#include "runtime/executor/packed.h"
 
 namespace piper::runtime {
 
@@ -14,17 +15,6 @@ namespace {
 const std::string kNotKnown = "?";
 
 std::string key(const char* what, Phase phase, std::uint32_t rank) { return std::string(what) + (phase == Phase::evaluation ? ".held_out." : ".") + std::to_string(rank); }
-
-template <typename T>
-std::string packed(const std::vector<T>& list) {
-  return {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(T)};
-}
-template <typename T>
-std::vector<T> unpacked(const std::string& bytes) {
-  std::vector<T> list(bytes.size() / sizeof(T));
-  std::memcpy(list.data(), bytes.data(), list.size() * sizeof(T));
-  return list;
-}
 
 }  // namespace
 

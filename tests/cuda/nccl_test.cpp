@@ -192,7 +192,7 @@ TEST(Nccl, RankZeroWritesTheLastStepOfAll) {
   const std::string text = program(2, "replicate model over dp"), trace = (folder.path() / "trace.json").string(), costs = (folder.path() / "costs.json").string();
   ASSERT_EQ(train_alone(text).code, 0);
   const auto ended = train_forked(text, 4, [&](std::uint32_t rank, OfRank& of) {
-    of.words = {"--trace", rank == 0 ? trace : "/nowhere/trace.json", "--profile", rank == 0 ? costs : "/nowhere/costs.json"};
+    of.words = {"--trace", rank == 0 ? trace : "/dev/null/trace.json", "--profile", rank == 0 ? costs : "/dev/null/costs.json"};
     // Nobody begins a step with another.
     if (rank == 2) of.host.at_launch = [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); };
   });
@@ -423,7 +423,7 @@ TEST_F(NcclEnds, EnvironmentsThatSayNothingSensible) {
 
 TEST(NcclLibraryFile, MissingTooOldOrLackingFunctions) {
   runtime::Failure failure;
-  EXPECT_FALSE(runtime::cuda::open_nccl("/nowhere/libnccl.so.2", failure));
+  EXPECT_FALSE(runtime::cuda::open_nccl("/dev/null/libnccl.so.2", failure));
   EXPECT_EQ(failure.code, runtime::kCudaMissing);
   const TemporaryFolder folder;
   const auto open = [&](const std::string& text) {

@@ -145,7 +145,7 @@ TEST(TorchAttention, WhatIsMissingIsSaid) {
   };
   EXPECT_EQ(refused({.plugin = beside("piper_torch_plugin.so"), .library = {}, .version = {}, .no_library = "there is no `libtorch_cuda.so` in `/nowhere`", .gpu = 0}),
             "there is no `libtorch_cuda.so` in `/nowhere`");
-  EXPECT_NE(refused({.plugin = "/nowhere/piper_torch_plugin.so", .library = test_library(), .version = "2.11.0", .no_library = {}, .gpu = 0}).find("`/nowhere/piper_torch_plugin.so` cannot be opened"),
+  EXPECT_NE(refused({.plugin = "/dev/null/piper_torch_plugin.so", .library = test_library(), .version = "2.11.0", .no_library = {}, .gpu = 0}).find("`/dev/null/piper_torch_plugin.so` cannot be opened"),
             std::string::npos);
 }
 
@@ -161,7 +161,7 @@ TEST(TorchAttentionDeathTest, AnotherVersionIsRefused) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(open_and_say(test_library(), "2.10.0+cu128"), testing::ExitedWithCode(1), "is of PyTorch 2.10.0.cu128, and piper is built for 2.11.0");
   EXPECT_EXIT(open_and_say(test_library(), ""), testing::ExitedWithCode(1), "of PyTorch no version that its folder tells");
-  EXPECT_EXIT(open_and_say("/nowhere/libtorch_cuda.so", "2.11.0"), testing::ExitedWithCode(1), "/nowhere/libtorch_cuda.so. cannot be opened");
+  EXPECT_EXIT(open_and_say("/dev/null/libtorch_cuda.so", "2.11.0"), testing::ExitedWithCode(1), "/dev/null/libtorch_cuda.so. cannot be opened");
 }
 
 TEST(TorchAttentionDeathTest, TheRealOneOpensWithoutADriver) {

@@ -52,7 +52,7 @@ TEST(CudaTrain, PrintsAndKeepsWhatTheCpuDoes) {
 }
 
 TEST(CudaTrain, WithoutAGpuItSaysWhatIsMissing) {
-  const Ended ended = train(kProgram, nullptr, {"--device", "cuda"}, {{"PIPER_CUDA_PATH", "/nowhere"}});
+  const Ended ended = train(kProgram, nullptr, {"--device", "cuda"}, {{"PIPER_CUDA_PATH", "/dev/null"}});
   EXPECT_EQ(ended.code, tools::kDiagnostics);
   EXPECT_NE(ended.err.find("P6014"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("piper doctor"), std::string::npos) << ended.err;

@@ -46,7 +46,7 @@ TEST(AgentStore, NobodyThere) {
   EXPECT_EQ(told->code, kProcessesApart);
   EXPECT_NE(told->message.find("torchrun's store at `127.0.0.1:9` does not answer"), std::string::npos) << told->message;
   Options elsewhere;
-  elsewhere.plugin_folder = "/nowhere";
+  elsewhere.plugin_folder = "/dev/null";
   EXPECT_FALSE(open_agent_store(elsewhere, 1, failure).set);
   EXPECT_EQ(failure.code, kPluginUnavailable);
 }

@@ -128,7 +128,7 @@ TEST(FailingRun, AReportDoesNotFit) {
 
 TEST(FailingRun, ThePluginIsMissing) {
   ExecutorOptions options;
-  options.runtime.plugin_folder = "/nonexistent";
+  options.runtime.plugin_folder = "/dev/null";
   const RunResult result = failing_run(
       0,
       [](Step& step) {
@@ -138,7 +138,7 @@ TEST(FailingRun, ThePluginIsMissing) {
       },
       options);
   EXPECT_EQ(result.failure->code, kPluginUnavailable);
-  EXPECT_NE(result.failure->message.find("/nonexistent/piper_torch_plugin.so"), std::string::npos);
+  EXPECT_NE(result.failure->message.find("/dev/null/piper_torch_plugin.so"), std::string::npos);
   // Which rank and action found out says nothing.
   EXPECT_EQ(result.failure->rank, Failure::kNoRank);
   EXPECT_EQ(result.failure->step, std::nullopt);
@@ -341,11 +341,11 @@ TEST(FailingRun, TheFlightRecordCannotBeWritten) {
   HandJob job(1);
   job.rank(0).compute("F", {}, [](Step&) { return 0; });
   ExecutorOptions options;
-  options.out_folder = "/nonexistent";
+  options.out_folder = "/dev/null";
   Failure failure;
   EXPECT_FALSE(Executor::create(job.finish(), make_cpu_device(), options, failure));
   EXPECT_EQ(failure.code, kOutputUnwritable);
-  EXPECT_EQ(failure.message, "cannot write the flight record `/nonexistent/flight.0`: No such file or directory");
+  EXPECT_EQ(failure.message, "cannot write the flight record `/dev/null/flight.0`: Not a directory");
   EXPECT_EQ(failure.rank, 0u);
   EXPECT_FALSE(failure.step);
 }
