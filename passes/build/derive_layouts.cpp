@@ -30,6 +30,7 @@ const Row* row_for(std::span<const Row> rows, std::span<const AxisShare> operand
 ModelLayouts::ModelLayouts(const Graph& model, std::span<const std::uint32_t> piece_of, std::span<const AxisMask> axes, const Mesh& mesh)
     : model_(model), piece_of_(piece_of), axes_(axes.begin(), axes.end()), mesh_(mesh), is_input_(model.values().size()), made_(model.values().size()) {
   for (const Input& input : model.inputs) is_input_[input.value.index()] = true;
+  for (std::size_t v = 0; v < is_input_.size(); ++v) is_input_[v] = is_input_[named_leaf(model, ValueId::at(v)).index()];
   if (std::all_of(axes_.begin(), axes_.end(), [](AxisMask of_piece) { return of_piece == 0; })) return;
   NodePolls polls(model.context().cancellation);
   for (std::size_t n = 0; n < model.nodes().size(); ++n) {

@@ -36,7 +36,7 @@ class ModelLayouts {
   const std::span<const std::uint32_t> piece_of_;
   const std::vector<AxisMask> axes_;  // per piece
   const Mesh mesh_;
-  std::vector<bool> is_input_;        // per value
+  std::vector<bool> is_input_;        // per value, under any name
   std::vector<LayoutId> made_;        // per value
 };
 

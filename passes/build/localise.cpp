@@ -166,7 +166,7 @@ std::vector<ValueId> BodyExtractor::read_by(std::span<const NodeId> piece) const
   std::vector<ValueId> read;
   for (const NodeId node : piece) {
     for (const ValueId operand : graph_.operands(graph_.node(node))) {
-      if (!inside(graph_.value(operand).def)) read.push_back(operand);
+      if (!inside(graph_.value(operand).def)) read.push_back(named_leaf(graph_, operand));
     }
   }
   const auto rank = [&](ValueId value) {
@@ -209,6 +209,17 @@ void BodyExtractor::add_input(Cut& cut, ValueId value) const {
   body.inputs.push_back(port);
 }
 
+ValueId BodyExtractor::local(Cut& cut, ValueId value) const {
+  if (const auto found = cut.local.find(value); found != cut.local.end()) return found->second;
+  const Node& naming = graph_.node(graph_.value(value).def);
+  const ValueId operands[] = {local(cut, graph_.operands(naming)[0])};
+  Graph& made = cut.result.body.graph;
+  const ValueId named = made.result(made.node(made.add(naming.op, operands, naming.attrs, cut.first, {}, naming.loc, {}, graph_.value(value).name)));
+  if (layouts_ != nullptr) made.set_layout(named, layouts_->read_by(value, chunk_of_[cut.piece.front().index()]));
+  cut.local.emplace(value, named);
+  return named;
+}
+
 void BodyExtractor::add_node(Cut& cut, NodeId id) const {
   const Node& node = graph_.node(id);
   Graph& made = cut.result.body.graph;
@@ -216,7 +227,7 @@ void BodyExtractor::add_node(Cut& cut, NodeId id) const {
   if ((info(node.op).attributes & kShape) != 0) attrs.shape = cut.divided(std::move(attrs.shape), node.loc);
   if (!cut.result.error.empty()) return;
   std::vector<ValueId> operands;
-  for (const ValueId operand : graph_.operands(node)) operands.push_back(cut.local.at(operand));
+  for (const ValueId operand : graph_.operands(node)) operands.push_back(local(cut, operand));
   const auto origin = node.origin.valid() ? cut.local_node.find(node.origin) : cut.local_node.end();
   const NodeId copy = made.add(node.op, operands, std::move(attrs), node.pass, {}, node.loc, origin == cut.local_node.end() ? NodeId() : origin->second,
                                graph_.value(graph_.result(node)).name);

@@ -4,7 +4,7 @@
 // Guarantees: the body's leaves are its input ports (model inputs, then values of other pieces, both in graph order, then parameters by
 // id), all of them used; the outputs are the values that other pieces read, in graph order, then one gradient per parameter (the
 // contributions of the piece, added in graph order), then loss sums. No two outputs are one value, none is a leaf or a view: where that
-// would be so, a copy (`broadcast` to its own type) is appended. The work is linear in the piece.
+// would be so, a copy (`broadcast` to its own type) is appended. Integers under another name are named in each piece that reads them: they cross no border. The work is linear in the piece.
 //
 //   %y = contract(%x, %w) : f32[batch: 32*, hidden: 8]     divided by 4, piece {y}      %x = port f32[batch: 8*, dim: 4]
 //   %z = gelu(%y) : f32[batch: 32*, hidden: 8]             ------------------------>     %w = port f32[dim: 4, hidden: 8]
@@ -32,7 +32,7 @@ struct Extraction {
 /// Cuts bodies out of one graph, which must outlive the extractor and stay as it is.
 class BodyExtractor {
  public:
-  /// `chunk_of[n]` is the chunk of node n. An input port is `saved` when an earlier pass of its chunk made or read the value, an output
+  /// `chunk_of[n]` is the chunk of node n; what gives integers another name has none. An input port is `saved` when an earlier pass of its chunk made or read the value, an output
   /// port when only later passes of its chunk read it; else it is `data`. Model inputs are always `data`.
   /// Values have the layouts that `layouts` gives them; null: all repeat.
   BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of, const ModelLayouts* layouts = nullptr);
@@ -61,6 +61,8 @@ class BodyExtractor {
   /// What the piece reads and does not make, in the order of its ports.
   std::vector<tensor::ValueId> read_by(std::span<const tensor::NodeId> piece) const;
   void add_input(Cut& cut, tensor::ValueId value) const;
+  /// The value in the piece, which names integers when it first reads them.
+  tensor::ValueId local(Cut& cut, tensor::ValueId value) const;
   void add_node(Cut& cut, tensor::NodeId id) const;
   void add_outputs(Cut& cut) const;
 

@@ -316,17 +316,22 @@ Pieces Cutter::run() {
   return std::move(out_);
 }
 
+/// Integers are inputs of the model, or these under other names: no other op makes them.
+bool names_integers(const Graph& model, const Node& node) { return node.op == Op::rename && !is_floating(model.type(model.result(node)).dtype); }
+
 }  // namespace
+
+ValueId named_leaf(const Graph& model, ValueId value) {
+  for (NodeId def = model.value(value).def; def.valid() && names_integers(model, model.node(def)); def = model.value(value).def) value = model.operands(model.node(def))[0];
+  return value;
+}
 
 std::vector<bool> live_forward(const Graph& model) {
   const auto nodes = model.nodes();
   std::vector<bool> live(nodes.size(), false);
   for (const Loss& loss : model.losses) live[model.value(loss.sum).def.index()] = true;
   for (std::size_t n = nodes.size(); n-- > 0;) {
-    if (nodes[n].pass != Pass::F) {
-      live[n] = false;
-      continue;
-    }
+    if (nodes[n].pass != Pass::F || names_integers(model, nodes[n])) live[n] = false;
     if (!live[n]) continue;
     for (const ValueId value : model.operands(nodes[n])) {
       if (const NodeId def = model.value(value).def; def.valid()) live[def.index()] = true;

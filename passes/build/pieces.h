@@ -4,7 +4,8 @@
 // Guarantees: every forward operation that a loss needs is in exactly one piece, its backward operations are in the same one (but sums of adjoints
 // stand where the value is read, if that is one piece, or where their terms are made); the pieces of the
 // forward graph have a topological order, and they are numbered in one; a region gives several pieces only where one would wait for
-// itself through others. Operations that no loss needs are in none.
+// itself through others. Operations that no loss needs are in none, and neither is one that gives integers another name: they are an input of the model,
+// which every piece that reads them reads, and names for itself.
 //
 //   embed -> block[0] -> block[1] -> head, only `block` selected:   pieces  model  block[0]  block[1]  model.1
 
@@ -28,7 +29,10 @@ struct Pieces {
   std::vector<std::uint32_t> piece_of;  // per node of the model; kNone
 };
 
-/// Per node: a forward operation that a loss depends on; others are made for nothing, and belong to no piece.
+/// The leaf that a value is: of integers under another name, what has the first one. Any other value is itself.
+tensor::ValueId named_leaf(const tensor::Graph& model, tensor::ValueId value);
+
+/// Per node: a forward operation that a loss depends on and that makes something; others belong to no piece.
 std::vector<bool> live_forward(const tensor::Graph& model);
 
 Pieces cut_pieces(const tensor::Graph& model, std::span<const Symbol> selected);
