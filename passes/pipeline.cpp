@@ -79,14 +79,11 @@ constexpr Rewrite kRewrites[] = {
 };
 
 /// Shows and verifies what a pass has made; on the way to a level there is no level to verify. False: the pass is wrong.
-bool look_at(std::string_view name, Level to, Dag& dag, const Options& options, DiagnosticSink& sink) {
+bool look_at(std::string_view name, Level to, bool verifies, Dag& dag, const Options& options, DiagnosticSink& sink) {
   dag.context->poll();
-  if (options.after || options.verify_each) complete(dag);
+  if (options.after || verifies) complete(dag);
   if (options.after) options.after(name, dag);
-  if (!options.verify_each || dag.level < to || verify::verify(dag, sink)) return true;
-  sink.report(Code::compiler_bug, LocId(), "pass `{}` left a graph that its level does not allow; this is a mistake of the compiler, not of the program", name)
-      .hint("please report it, with the program");
-  return false;
+  return !verifies || dag.level < to || keeps_promise(name, dag, sink);
 }
 
 /// Stops at the first pass that reports an error.
@@ -96,7 +93,7 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   for (const Rewrite& rewrite : kRewrites) {
     if (rewrite.from < start || (rewrite.forward_only && !options.forward_only)) continue;
     if (rewrite.to > options.stop_at) break;
-    if (!rewrite.run(dag, strategy, options, sink) || sink.error_count() > errors || !look_at(rewrite.name, rewrite.to, dag, options, sink)) return false;
+    if (!rewrite.run(dag, strategy, options, sink) || sink.error_count() > errors || !look_at(rewrite.name, rewrite.to, options.verify_each, dag, options, sink)) return false;
   }
   complete(dag);
   return true;
@@ -111,6 +108,13 @@ bool read_lines(const Dag& dag, directive::Strategy& strategy, DiagnosticSink& s
 
 }  // namespace
 
+bool keeps_promise(std::string_view pass, const Dag& dag, DiagnosticSink& sink) {
+  if (verify::verify(dag, sink)) return true;
+  sink.report(Code::compiler_bug, LocId(), "pass `{}` left a graph that its level does not allow; this is a mistake of the compiler, not of the program", pass)
+      .hint("please report it, with the program");
+  return false;
+}
+
 std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strategy, DiagnosticSink& sink) {
   DiagnosticSink found(sink.locations());
   const bool good = std::all_of(std::begin(kPreparations), std::end(kPreparations), [&](const Preparation& preparation) {
@@ -124,7 +128,8 @@ std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strateg
 std::optional<Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options) {
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = build(prepared.model, prepared.strategy);
-  if (!look_at("build", Level::built, *dag, options, found) || !rewrite(*dag, prepared.strategy, found, options)) dag.reset();
+  // Always verified: it is small, since it knows no microbatch and no device, and it has the bodies that kernels are made of.
+  if (!look_at("build", Level::built, true, *dag, options, found) || !rewrite(*dag, prepared.strategy, found, options)) dag.reset();
   forward(found, sink);
   return dag;
 }

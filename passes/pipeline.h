@@ -35,7 +35,7 @@ struct Options {
   bool forward_only = false;
   /// The same for bodies that `same_body` calls equal, for all norms, and for buckets of equal parameter types. None: nodes need no scratch.
   dag::WorkspaceBytes workspace_bytes;
-  /// Runs ir/verify after every pass; a failure there is a compiler bug and says so.
+  /// Runs ir/verify after every pass, not only after `build`; a failure there is a compiler bug and says so.
   bool verify_each = false;
   /// Called after every pass with its name.
   std::function<void(std::string_view pass, const dag::Dag&)> after;
@@ -45,6 +45,9 @@ struct Options {
 
 /// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model. Throws Cancelled as `prepare` does.
 std::optional<dag::Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options);
+
+/// Whether what a pass made of a program is what its level allows (ir/verify). If not, it says so, and that the compiler is wrong. Who makes code of a plan asks this first.
+bool keeps_promise(std::string_view pass, const dag::Dag& dag, DiagnosticSink& sink);
 
 /// Takes a legal DAG of any level further, one that was read from text among them; `strategy` has its mesh, device sets and settings, and the directives of
 /// which the passes to come make something. The result is verified. False, and at least one error in `sink`, when they cannot be applied.

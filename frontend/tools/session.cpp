@@ -30,11 +30,16 @@ std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
 }
 
 std::optional<dag::Dag> Session::compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only, backend::Target target) {
-  return compilation_.compile(subject, prepared, {dag::Level::planned, forward_only, print_after(), target}, sink_);
+  return verified(compilation_.compile(subject, prepared, {dag::Level::planned, forward_only, print_after(), target}, sink_));
 }
 
 std::optional<dag::Dag> Session::compile(const Subject& subject, dag::Level level, bool forward_only, std::optional<backend::Target> target) {
-  return compilation_.compile(subject, {level, forward_only, print_after(), target.value_or(this->target())}, sink_);
+  return verified(compilation_.compile(subject, {level, forward_only, print_after(), target.value_or(this->target())}, sink_));
+}
+
+std::optional<dag::Dag> Session::verified(std::optional<dag::Dag> dag) {
+  if (dag && dag->level == dag::Level::planned && !passes::keeps_promise("plan", *dag, sink_)) dag.reset();
+  return dag;
 }
 
 backend::Target Session::target() const {

@@ -34,7 +34,7 @@ class Session {
   std::list<Subject> subjects(const std::string& name) { return compilation_.subjects(name, sink_); }
   std::optional<Subject> subject(const std::string& name, bool train_only) { return compilation_.subject(name, train_only, sink_); }
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
-  /// Compiles up to `level`; prints DAGs for --print-after.
+  /// Compiles up to `level`, and verifies a plan; prints DAGs for --print-after.
   std::optional<dag::Dag> compile(const Subject& subject, dag::Level level, bool forward_only = false, std::optional<backend::Target> target = {});
   /// Both programs of a train are those of one model.
   std::optional<passes::Prepared> prepare(const Subject& subject) { return compilation_.prepare(subject, sink_); }
@@ -70,6 +70,7 @@ class Session {
 
  private:
   std::function<void(std::string_view pass, const dag::Dag&)> print_after();
+  std::optional<dag::Dag> verified(std::optional<dag::Dag> dag);
 
   Console& console_;
   const Arguments& arguments_;

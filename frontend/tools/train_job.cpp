@@ -5,7 +5,6 @@
 #include "frontend/tools/environment.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/index_bounds.h"
-#include "ir/verify/verify.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/device_limit.h"
 #include "runtime/data/file_text.h"
@@ -154,11 +153,11 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   const backend::Target target = cuda == nullptr ? backend::Target::cpu : options.own_attention ? backend::Target::cuda_own : backend::Target::cuda;
   const std::optional<passes::Prepared> prepared = session.prepare(subject);
   auto training = prepared ? session.compile(subject, *prepared, false, target) : std::nullopt;
-  if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
+  if (!training || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, {}, nullptr, cuda != nullptr ? cuda->name : std::string()});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
     made->evaluation = session.compile(subject, *prepared, true, target);
-    if (!made->evaluation || !verify::verify(*made->evaluation, session.sink()) || stopped()) return nullptr;
+    if (!made->evaluation || stopped()) return nullptr;
   }
   backend::JobOptions job_options;
   job_options.target = target;

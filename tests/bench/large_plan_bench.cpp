@@ -1,4 +1,5 @@
-// What passes and verification cost per node when there are a million of them, beside a quarter of that: the ratio of the two says how near to linear they are.
+// What passes and verification cost per node when there are a million of them, beside a quarter of that: the ratio of the two says how near to linear they are. And what
+// verification of the built DAG and of the plan cost beside the passes.
 #include <benchmark/benchmark.h>
 
 #include "ir/verify/verify.h"
@@ -46,6 +47,34 @@ void BM_LargePlan(benchmark::State& state, const std::string& schedule, const st
   state.counters["per_node_to_quarter"] = median(ratio);
 }
 
+/// What is always verified is the built DAG, which is small; the plan is where a command takes it.
+void BM_Verification(benchmark::State& state, const std::string& schedule, const std::string& microbatches) {
+  std::vector<double> passes, built, planned, built_ratio, planned_ratio;
+  for (auto _ : state) {
+    ScheduleProgram program(schedule, {{"p", "64"}, {"m", microbatches}});
+    std::optional<dag::Dag> dag, at_built;
+    at_built = program.compile(dag::Level::built);
+    const Cost of_passes = measure([&] { dag = program.compile(); });
+    bool good = dag && at_built;
+    const Cost of_built = measure([&] { good = good && verify::verify(*at_built, program.sink()); });
+    const Cost of_plan = measure([&] { good = good && verify::verify(*dag, program.sink()); });
+    if (!good) return state.SkipWithError(program.error().c_str());
+    state.SetIterationTime(of_passes.wall);
+    passes.push_back(of_passes.cpu);
+    built.push_back(of_built.cpu);
+    planned.push_back(of_plan.cpu);
+    built_ratio.push_back(of_built.cpu / of_passes.cpu);
+    planned_ratio.push_back(of_plan.cpu / of_passes.cpu);
+  }
+  state.counters["passes_ms"] = 1e3 * median(passes);
+  state.counters["verify_built_ms"] = 1e3 * median(built);
+  state.counters["verify_plan_ms"] = 1e3 * median(planned);
+  state.counters["built_to_passes"] = median(built_ratio);
+  state.counters["plan_to_passes"] = median(planned_ratio);
+}
+
+BENCHMARK_CAPTURE(BM_Verification, one_f_one_b, std::string("one_f_one_b"), std::string("256"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(11);
+BENCHMARK_CAPTURE(BM_Verification, zbv, std::string("zbv"), std::string("256"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(11);
 BENCHMARK_CAPTURE(BM_LargePlan, one_f_one_b, std::string("one_f_one_b"), std::string("2620"), std::string("655"))
     ->Unit(benchmark::kMillisecond)
     ->UseManualTime()

@@ -15,9 +15,10 @@ ScheduleProgram::ScheduleProgram(const std::string& name, const std::vector<lowe
   if (program.ok) lowered_ = lower::lower_schedule(program, program.find_schedule(name), values, context_, sink_);
 }
 
-std::optional<dag::Dag> ScheduleProgram::compile() {
+std::optional<dag::Dag> ScheduleProgram::compile(dag::Level level) {
   if (!lowered_) return std::nullopt;
   passes::Options options;
+  options.stop_at = level;
   options.workspace_bytes = backend::workspace_bytes();
   return test::compile(lowered_->model, lowered_->strategy, sink_, options);
 }

@@ -18,8 +18,8 @@ class ScheduleProgram {
  public:
   ScheduleProgram(const std::string& name, const std::vector<lower::Override>& values);
 
-  /// The planned DAG; nothing: `error` says why. Once per object.
-  std::optional<dag::Dag> compile();
+  /// The planned DAG, or one at an earlier level; nothing: `error` says why.
+  std::optional<dag::Dag> compile(dag::Level level = dag::Level::planned);
   DiagnosticSink& sink() { return sink_; }
   std::string error() const;
 
