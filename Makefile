@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test-setup build test test-gpu bench-gpu gpu-bundle test-editors demo bench asan tsan clean
+.PHONY: help setup test-setup build test test-gpu bench-gpu gpu-bundle test-editors demo bench asan asan-quick tsan clean
 
 help:
 	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device"
@@ -16,6 +16,7 @@ help:
 	@echo "make build   set up and leave the program at build/release/piper"
 	@echo "make bench   run the benchmarks"
 	@echo "make asan    the tests under the address and undefined-behaviour sanitizers"
+	@echo "make asan-quick  those of the compiler half under them, which CI runs behind make test"
 	@echo "make tsan    the tests under the thread sanitizer"
 	@echo "make setup   fetch what the build needs: system packages, pinned wheels"
 	@echo "make clean   remove build/ (the download cache stays)"
@@ -65,6 +66,10 @@ test-editors: build
 asan: build/asan/build.ninja test-setup
 	@$(call ninja,asan,all)
 	@TESTS_NEED_SETUP=1 ctest --preset asan --parallel $(JOBS)
+
+asan-quick: build/asan/build.ninja test-setup
+	@$(call ninja,asan,compiler_tests)
+	@TESTS_NEED_SETUP=1 ctest --preset asan -L '^compiler$$' --parallel $(JOBS)
 
 # The thread sanitizer of gcc 12 cannot start under wide address randomisation.
 fixed_addresses = $(shell setarch --addr-no-randomize true 2>/dev/null && echo setarch --addr-no-randomize)

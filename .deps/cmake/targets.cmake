@@ -44,11 +44,15 @@ function(piper_program name)
   piper_private_settings(${name} ${arg_DEPS})
 endfunction()
 
-# piper_test(NAME SOURCES a_test.cpp ... [DEPS target ...] [LABEL folder] [SHARDS n] [TIMEOUT seconds])
+# The tests of the compiler half, which `make asan-quick` builds and runs: all that do not say RUNS.
+add_custom_target(compiler_tests)
+
+# piper_test(NAME SOURCES a_test.cpp ... [DEPS target ...] [LABEL folder] [SHARDS n] [TIMEOUT seconds] [RUNS])
 # A GoogleTest executable (main comes from tests/support) that ctest runs in the project root;
 # SHARDS runs its cases as that many processes, for suites that take long.
+# RUNS: it runs plans, needs LibTorch or the program, and so is no test of the compiler half.
 function(piper_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;SHARDS;TIMEOUT" "SOURCES;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS" "LABEL;SHARDS;TIMEOUT" "SOURCES;DEPS")
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
@@ -56,6 +60,10 @@ function(piper_test name)
     set(arg_TIMEOUT 600)
   endif()
   piper_program(${name} SOURCES ${arg_SOURCES} DEPS piper_test_support ${arg_DEPS})
+  if(NOT arg_RUNS)
+    add_dependencies(compiler_tests ${name})
+    list(APPEND arg_LABEL compiler)
+  endif()
   math(EXPR last "${arg_SHARDS} - 1")
   foreach(shard RANGE ${last})
     if(arg_SHARDS EQUAL 1)
