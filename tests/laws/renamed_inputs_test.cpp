@@ -24,12 +24,12 @@ model embed(t: i64[batch, seq]) -> tensor[batch, seq, dim: 3] {
     weight token[vocab: 7, dim: 3] = normal(0.5)
     return lookup(token, t)
 }
-model around(t: i64[batch, at]) -> tensor[batch, at, dim: 3] { return embed(t) }
-model layer(x: tensor[batch, at, dim]) -> tensor[batch, at, dim] {
+model around(t: i64[batch, spot]) -> tensor[batch, spot, dim: 3] { return embed(t) }
+model layer(x: tensor[batch, spot, dim]) -> tensor[batch, spot, dim] {
     weight w[dim, out: dim] = normal(0.5)
     return x + tanh(rename(x @ w, out: dim))
 }
-model layers(x: tensor[batch, at, dim]) -> tensor[batch, at, dim] {
+model layers(x: tensor[batch, spot, dim]) -> tensor[batch, spot, dim] {
     var h = x
     for l in 0..3 { h = layer(h) }
     return h

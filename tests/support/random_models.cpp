@@ -161,7 +161,7 @@ class ModelWriter {
     const std::uint64_t kind = random_.below(3);
     if (sequence_ && kind < 2) {
       input("tokens: i64[batch, seq]", true);
-      const std::string along = random_.chance(0.5) ? "seq" : "place";  // the call renames the second
+      const std::string along = random_.chance(0.5) ? "seq" : "spot";  // the call renames the second
       functions_ += "model embed(tokens: i64[batch, " + along + "], size: int) -> tensor[batch, " + along + ", wide: size] {\n    weight table[vocab: " + number(classes_) +
                     ", wide: size] = normal(0.5)\n" + (kind == 0 ? "    weight position[" + along + ", wide] = normal(0.2)\n" : "") + "    return lookup(table, tokens)" +
                     (kind == 0 ? " + position" : "") + "\n}\n";
@@ -249,7 +249,7 @@ class ModelWriter {
         if (!has) input(target + (target == "label" ? ": i64[batch]" : ": i64[batch, seq]"), true);
         has = true;
         const bool renamed = target == "targets" && random_.chance(0.3);
-        body_ += "    loss " + weight + "cross_entropy(" + logits(pooled ? "mean(" + x + ", along: seq)" : x, pooled) + ", " + (renamed ? "rename(rename(targets, seq: place), place: seq)" : target) +
+        body_ += "    loss " + weight + "cross_entropy(" + logits(pooled ? "mean(" + x + ", along: seq)" : x, pooled) + ", " + (renamed ? "rename(rename(targets, seq: spot), spot: seq)" : target) +
                  ignored() + ")\n";
         break;
       }
