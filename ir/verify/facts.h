@@ -98,9 +98,7 @@ void for_each_port(const Dag& dag, const Node& node, Visit visit) {
 
 /// Elements of a parameter with those up to the next boundary of 64 bytes.
 std::int64_t whole_elements(const Dag& dag, tensor::ParamId param);
-/// Elements of the parameters of a bucket, each from such a boundary on.
-std::int64_t filled_elements(const Dag& dag, const dag::Bucket& bucket);
-/// Elements of a bucket: those; where its state is cut, so many more that all blocks are whole.
+/// Elements of a bucket: those of its parameters, each from such a boundary on; where its state is cut, so many more that all blocks are whole.
 std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket);
 tensor::DType parameter_dtype(const Dag& dag, const dag::Bucket& bucket);
 /// Bytes of so many elements of a bucket's parameters, and of its gradients and every slot of its optimizer state: those of bf16 parameters are f32.

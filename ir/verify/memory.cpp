@@ -178,7 +178,7 @@ class RoleMemoryCheck {
       for (std::size_t p = 0; p < ports.size(); ++p) operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
       for (std::uint32_t out = 0; out < entry.num_outputs; ++out) operand(write_of(entry, ports, out), facts_.output_bytes[entry.first_output + out]);
       while (k < action.num_operands) operand({}, -1);
-      padding(action, entry, static_cast<std::uint32_t>(ports.size()));
+      gaps(action, entry, static_cast<std::uint32_t>(ports.size()));
       if (entry.bucket == kNone) continue;
       const bool on_host = dag_.buckets[entry.bucket].state_on_host;
       if (on_host ? leaves_device(entry.kind) : writes_state(entry.kind)) state(Access::Kind::write_state);
@@ -197,27 +197,27 @@ class RoleMemoryCheck {
     cells_.assign(bytes.size(), {});
   }
 
-  /// What moves, sums or updates a bucket in blocks does so to its end, of which parameters fill only a part. Padding of the state stays what it is; that of what is
-  /// whole for a while is written, by zeros or with the blocks.
-  void padding(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
-    if (entry.bucket == kNone || !dag_.buckets[entry.bucket].cut() || copies_to_or_from_host(entry.kind)) return;
+  /// A collective runs over a bucket that is cut as it lies. It writes the gaps of gradients and parameters that are whole for a while only, between parameters and behind the last: with zeros, or with
+  /// what the members have there. Gaps of state are nobody else's (`check_state`).
+  void gaps(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
+    if (entry.bucket == kNone || !(scatters_members(entry.kind) || unites_blocks(entry.kind))) return;
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
-    const std::int64_t elements = filled_elements(dag_, bucket);
-    const auto add_tail = [&](std::uint32_t operand) {
+    for (const std::uint32_t operand : {std::uint32_t{0}, inputs}) {
+      if (operand >= action.num_operands) continue;
       const dag::Buffer& buffer = role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
-      const bool parameters = buffer.cls == dag::BufferClass::parameters || buffer.cls == dag::BufferClass::gathered;
-      const std::int64_t filled = parameters ? parameter_bytes(dag_, bucket, elements) : gradient_bytes(dag_, bucket, elements);
-      if (buffer.bytes < filled) return;  // a block, which is an operand as a whole
-      Access access;
-      access.kind = is_state(buffer.cls) ? Access::Kind::write_state : Access::Kind::write_garbage;
-      access.id = entry.bucket;
-      access.base = buffer.offset + filled;
-      add(access, buffer.bytes - filled);
-    };
-    // The first parameter lies at the beginning of its buffer.
-    if (inputs > 0) add_tail(0);
-    const bool elsewhere = inputs == 0 || role_->operands[action.first_operand].buffer != role_->operands[action.first_operand + inputs].buffer;
-    if (entry.kind != NodeKind::sum_squares && elsewhere) add_tail(inputs);
+      const bool gradients = buffer.cls == dag::BufferClass::unreduced;
+      if (!gradients && buffer.cls != dag::BufferClass::gathered) continue;
+      const auto bytes = [&](std::int64_t elements) { return gradients ? gradient_bytes(dag_, bucket, elements) : parameter_bytes(dag_, bucket, elements); };
+      std::int64_t begin = 0;
+      for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+        const std::int64_t filled = begin + dag_.param_types[bucket.params[i].index()].elements();
+        const std::int64_t end = i + 1 < bucket.params.size() ? begin + whole_elements(dag_, bucket.params[i]) : bucket_elements(dag_, bucket);
+        Access access;
+        access.base = begin_of(buffer) + bytes(filled);
+        if (filled < end) add(access, bytes(end - filled));
+        begin = end;
+      }
+    }
   }
 
   Access read_of(const RoleView::Entry& entry, const RoleView::Port& port) const {
@@ -343,13 +343,13 @@ class RoleMemoryCheck {
       case Content::Kind::claimed:
         return "parameter `" + std::string(facts_.text(dag_.params[content.id].name)) + "`";
       case Content::Kind::garbage:
-        return "workspace";
+        return "workspace or padding";
       case Content::Kind::value:
         return "`" + facts_.text(facts_.port(content.id)) + "`" + (content.step == step_ ? "" : " of the step before");
       case Content::Kind::sum:
         return "a gradient with " + std::to_string(content.count) + " contributions" + (content.step == step_ ? "" : " of the step before");
       case Content::Kind::optimizer:
-        return "optimizer state or padding of `" + std::string(facts_.text(dag_.buckets[content.id].name)) + "`";
+        return "optimizer state of `" + std::string(facts_.text(dag_.buckets[content.id].name)) + "`";
     }
     return {};
   }
@@ -497,7 +497,7 @@ class RoleMemoryCheck {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       const Content& has = cells_[c].content;
       if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer && has.id == content.id && has.base == content.base)) continue;
-      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state or the padding of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
+      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
       return;
     }
     write(a, access, content, kNone);

@@ -178,7 +178,7 @@ class Order {
       if (!facts_.tables->follows_order) sources(id, position);
       if (adds_in_place(node.kind)) {
         if (node.stream.valid()) facts_.sink.report(Code::wrong_stream, node.loc, "`{}` is on stream `{}`, and no device does work for it", facts_.name(id), facts_.text(dag_.streams[node.stream.index()].name));
-        if (dag_.level == Level::ordered) terms(id, position);  // of a plan its own actions say more
+        terms(id, position);
       } else if (!node.stream.valid()) {
         facts_.sink.report(Code::wrong_stream, node.loc, "`{}` has no stream", facts_.name(id));
       } else if ((node.stream.value() == 0) == is_communication(node.kind)) {
@@ -193,6 +193,10 @@ class Order {
       }
       if (first == second) facts_.sink.report(Code::wrong_order, facts_.loc(first), "`{}` is ordered after itself", facts_.name(first));
       if (position[first.index()] > position[second.index()]) before(first, second, "is ordered after it");
+    }
+    for (const dag::Comm& comm : dag_.comms) {
+      if (facts_.enough()) return;
+      one_stream(comm);
     }
   }
 
@@ -237,6 +241,23 @@ class Order {
         return;
       }
     });
+  }
+
+  /// Neither none nor that of the work, of which something is said already.
+  static bool for_communication(dag::StreamId stream) { return stream.valid() && stream.value() != 0; }
+
+  /// A communicator stands on one stream at all its members.
+  void one_stream(const dag::Comm& comm) {
+    const Node& first = facts_.node(comm.members.front());
+    for (const NodeId id : comm.members) {
+      const Node& member = facts_.node(id);
+      if (member.stream == first.stream || !for_communication(member.stream) || !for_communication(first.stream)) continue;
+      facts_.sink
+          .report(Code::wrong_stream, member.loc, "`{}` is on stream `{}`, and `{}`, which communicates with it, on stream `{}`", facts_.name(id), facts_.text(dag_.streams[member.stream.index()].name),
+                  facts_.name(comm.members.front()), facts_.text(dag_.streams[first.stream.index()].name))
+          .related(first.loc, "`{}` is here", facts_.name(comm.members.front()));
+      return;
+    }
   }
 
   void before(NodeId first, NodeId second, std::string_view why) {

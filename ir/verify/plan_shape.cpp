@@ -285,6 +285,10 @@ class Shape {
         facts_.sink.report(Code::wrong_communicator, communicator.loc, "a communicator has no stream");
         continue;
       }
+      if (!pair && (communicator.window != 0 || communicator.least_window != 0)) {
+        facts_.sink.report(Code::wrong_communicator, communicator.loc, "a group has a window, which only pairs have");
+        continue;
+      }
       for (std::uint32_t k = 0; k < communicator.comms.size(); ++k) {
         const dag::CommId id = communicator.comms[k];
         const dag::Comm& comm = dag_.comms[id.index()];
@@ -426,9 +430,13 @@ dag::BufferClass class_of(const Node& node) {
 /// A buffer of values is as large as the value that it is called after; the others are called after none.
 bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
   if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered) return check_whole(facts, buffer, role, reports);
+  if (buffer.bucket.valid() && (!is_state(buffer.cls) || buffer.cls == dag::BufferClass::scalars)) {
+    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which is of no bucket", role, buffer.offset, buffer_class_name(buffer.cls));
+    return false;
+  }
   const bool labelled = buffer.value.node.valid();
   const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication || buffer.cls == dag::BufferClass::offloaded;
-  if (values != labelled || (values && (buffer.bucket.valid() || class_of(facts.node(buffer.value.node)) != buffer.cls))) {
+  if (values != labelled || (values && class_of(facts.node(buffer.value.node)) != buffer.cls)) {
     reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which {} does not have", role, buffer.offset,
                         buffer_class_name(buffer.cls), labelled ? "`" + facts.text(buffer.value) + "`" : "what is no value");
     return false;

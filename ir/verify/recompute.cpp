@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "ir/verify/facts.h"
@@ -16,7 +17,7 @@ class Recompute {
   void check() {
     for (const dag::Chunk& chunk : dag_.chunks) {
       if (facts_.enough()) return;
-      if (chunk.bodies[static_cast<std::size_t>(Pass::R)].valid()) bodies(chunk);
+      bodies(chunk);
     }
     find_passes();
     if (forward_.empty()) return;
@@ -41,36 +42,74 @@ class Recompute {
   // ---- bodies
 
   void bodies(const dag::Chunk& chunk) {
+    const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
+    if (chunk.lean.valid() && full.valid() && named_alike({full, chunk.lean})) {  // other instances run the whole forward in its place
+      Twins twins = of_ports(body(full));
+      same_operations(chunk, body(full), body(chunk.lean), twins);
+    }
+    if (!facts_.enough() && chunk.bodies[static_cast<std::size_t>(Pass::R)].valid()) again(chunk);
+  }
+
+  /// Ports of bodies that chunks share name the values of the first of these.
+  bool named_alike(std::initializer_list<dag::BodyId> bodies) const {
+    const auto named = [](const dag::Chunk& chunk, dag::BodyId body) { return chunk.lean == body || std::find(chunk.bodies.begin(), chunk.bodies.end(), body) != chunk.bodies.end(); };
+    const auto first = [&](dag::BodyId body) { return std::find_if(dag_.chunks.begin(), dag_.chunks.end(), [&](const dag::Chunk& chunk) { return named(chunk, body); }); };
+    return std::all_of(bodies.begin(), bodies.end(), [&](dag::BodyId body) { return first(body) == first(*bodies.begin()); });
+  }
+
+  void again(const dag::Chunk& chunk) {
     const dag::Body& again = body(chunk.bodies[static_cast<std::size_t>(Pass::R)]);
-    const dag::BodyId lean = chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(Pass::F)];
+    const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
+    const dag::BodyId runs = chunk.lean.valid() ? chunk.lean : full;
     for (const dag::BodyPort& port : again.outputs) {
       if (port.kind != PortKind::saved) return wrong(chunk.loc, "`{}` makes `{}`, which is no `saved` value: what runs again serves its own backward", facts_.text(again.name), facts_.text(again.graph.value(port.value).name));
     }
-    if (!lean.valid()) return;  // a missing F is told elsewhere
-    const dag::Body& forward = body(lean);
+    if (!runs.valid()) return;  // a missing F is told elsewhere
+    const dag::Body& forward = body(runs);
     for (const dag::BodyPort& port : forward.outputs) {
       const bool twice = port.kind == PortKind::saved && std::any_of(again.outputs.begin(), again.outputs.end(), [&](const dag::BodyPort& made) { return made.global_value == port.global_value; });
       if (twice) return wrong(chunk.loc, "`{}` keeps `{}`, which `{}` makes again", facts_.text(forward.name), facts_.text(forward.graph.value(port.value).name), facts_.text(again.name));
     }
-    same_operations(chunk, forward, again);
+    Twins twins = of_ports(forward);
+    if (!same_operations(chunk, forward, again, twins) || !all_read(chunk, again) || !full.valid() || full == runs || !named_alike({full, runs, chunk.bodies[static_cast<std::size_t>(Pass::R)]})) return;
+    // The whole forward keeps what this makes. Values that only the lean one gives are known by their operations.
+    Twins of_full = of_ports(body(full)), of_lean = of_full;
+    if (!same_operations(chunk, body(full), forward, of_lean)) return;
+    for (const dag::BodyPort& port : forward.outputs) {
+      if (const auto twin = of_lean.of_value.find(port.value); twin != of_lean.of_value.end()) of_full.of_port.try_emplace(port.global_value, twin->second);
+    }
+    same_operations(chunk, body(full), again, of_full);
   }
 
-  /// Every operation that runs again is one of the forward, on the same values, and its results are read. Bodies that are known by their signatures alone say nothing.
-  void same_operations(const dag::Chunk& chunk, const dag::Body& forward, const dag::Body& again) {
-    if (forward.graph.nodes().empty() || again.graph.nodes().empty()) return;
-    std::map<tensor::ValueId, tensor::ValueId> of_port;  // the model's value -> that of the forward
+  /// The values of a forward by what its ports carry, and then by the values of a body that is held to it.
+  struct Twins {
+    std::map<tensor::ValueId, tensor::ValueId> of_port, of_value;
+  };
+
+  static Twins of_ports(const dag::Body& forward) {
+    Twins twins;
     for (const auto* ports : {&forward.inputs, &forward.outputs}) {
-      for (const dag::BodyPort& port : *ports) of_port.emplace(port.global_value, origin(forward.graph, port.value));
+      for (const dag::BodyPort& port : *ports) {
+        if (port.global_value.valid()) twins.of_port.emplace(port.global_value, origin(forward.graph, port.value));
+      }
     }
-    std::map<tensor::ValueId, tensor::ValueId> twin;  // value of R -> value of the forward
-    for (const dag::BodyPort& port : again.inputs) {
-      const auto found = of_port.find(port.global_value);
-      if (found == of_port.end()) return wrong(chunk.loc, "`{}` reads `{}`, which `{}` neither reads nor gives", facts_.text(again.name), facts_.text(again.graph.value(port.value).name), facts_.text(forward.name));
-      twin.emplace(port.value, found->second);
+    return twins;
+  }
+
+  /// Every operation of a body is one of the forward, on the same values, and what both give is the same. Bodies that are known by their signatures alone say nothing. False after a report.
+  bool same_operations(const dag::Chunk& chunk, const dag::Body& forward, const dag::Body& other, Twins& twins) {
+    if (forward.graph.nodes().empty() || other.graph.nodes().empty()) return true;
+    for (const dag::BodyPort& port : other.inputs) {
+      const auto found = twins.of_port.find(port.global_value);
+      if (found == twins.of_port.end()) {
+        wrong(chunk.loc, "`{}` reads `{}`, which `{}` neither reads nor gives", facts_.text(other.name), facts_.text(other.graph.value(port.value).name), facts_.text(forward.name));
+        return false;
+      }
+      twins.of_value.emplace(port.value, found->second);
     }
     const auto twin_of = [&](tensor::ValueId value) {
-      const auto found = twin.find(value);
-      return found == twin.end() ? tensor::ValueId() : found->second;
+      const auto found = twins.of_value.find(value);
+      return found == twins.of_value.end() ? tensor::ValueId() : found->second;
     };
     // Two equal operations of the forward on equal values make one value.
     std::multimap<std::pair<tensor::Op, std::vector<tensor::ValueId>>, tensor::NodeId> known;
@@ -86,33 +125,67 @@ class Recompute {
     };
     for (std::size_t n = 0; n < forward.graph.nodes().size(); ++n) {
       const tensor::Node& node = forward.graph.nodes()[n];
+      if (is_copy(forward.graph, node)) {
+        first[forward.graph.result(node).index()] = first_of(forward.graph.operands(node)[0]);
+        continue;
+      }
       std::vector<tensor::ValueId> operands;
       for (const tensor::ValueId operand : forward.graph.operands(node)) operands.push_back(first_of(operand));
       const tensor::Node* same = find(node, operands);
       for (std::size_t r = 0; same != nullptr && r < node.num_results; ++r) first[forward.graph.result(node, r).index()] = forward.graph.result(*same, r);
       if (same == nullptr) known.emplace(std::pair(node.op, std::move(operands)), tensor::NodeId::at(n));
     }
-    for (auto& [value, made] : twin) made = first_of(made);
+    for (auto& [value, made] : twins.of_value) made = first_of(made);
+    for (const tensor::Node& node : other.graph.nodes()) {
+      if (is_copy(other.graph, node)) {
+        twins.of_value.emplace(other.graph.result(node), twin_of(other.graph.operands(node)[0]));
+        continue;
+      }
+      std::vector<tensor::ValueId> operands;
+      for (const tensor::ValueId operand : other.graph.operands(node)) operands.push_back(twin_of(operand));
+      const tensor::Node* same = find(node, operands);
+      if (same == nullptr) {
+        wrong(chunk.loc, "`{}` computes `{}`, which `{}` does not", facts_.text(other.name), facts_.text(other.graph.value(other.graph.result(node)).name), facts_.text(forward.name));
+        return false;
+      }
+      for (std::size_t r = 0; r < node.num_results; ++r) twins.of_value.emplace(other.graph.result(node, r), forward.graph.result(*same, r));
+    }
+    for (const dag::BodyPort& port : other.outputs) {
+      const tensor::ValueId made = twin_of(port.value);
+      const auto given = port.kind == PortKind::loss_sum ? loss_of(forward, port.loss) : port_value(twins, port.global_value);
+      if (!given || first_of(*given) == made) continue;
+      wrong(chunk.loc, "`{}` gives `{}` for what is another value in `{}`", facts_.text(other.name), facts_.text(other.graph.value(port.value).name), facts_.text(forward.name));
+      return false;
+    }
+    return true;
+  }
+
+  static std::optional<tensor::ValueId> port_value(const Twins& twins, tensor::ValueId carried) {
+    const auto found = twins.of_port.find(carried);
+    return found == twins.of_port.end() ? std::nullopt : std::optional(found->second);
+  }
+  static std::optional<tensor::ValueId> loss_of(const dag::Body& forward, tensor::LossId loss) {
+    for (const dag::BodyPort& port : forward.outputs) {
+      if (port.kind == PortKind::loss_sum && port.loss == loss) return origin(forward.graph, port.value);
+    }
+    return std::nullopt;
+  }
+
+  /// What runs a second time takes time. False after a report.
+  bool all_read(const dag::Chunk& chunk, const dag::Body& again) {
     std::vector<bool> read(again.graph.values().size());
     for (const dag::BodyPort& port : again.outputs) read[port.value.index()] = true;
     for (const tensor::Node& node : again.graph.nodes()) {
       for (const tensor::ValueId operand : again.graph.operands(node)) read[operand.index()] = true;
     }
     for (const tensor::Node& node : again.graph.nodes()) {
-      const std::string_view name = facts_.text(again.graph.value(again.graph.result(node)).name);
       bool any_read = false;
       for (std::size_t r = 0; r < node.num_results; ++r) any_read = any_read || read[again.graph.result(node, r).index()];
-      if (!any_read) return wrong(chunk.loc, "`{}` computes `{}` again, which nothing reads", facts_.text(again.name), name);
-      if (is_copy(again.graph, node)) {
-        twin.emplace(again.graph.result(node), twin_of(again.graph.operands(node)[0]));
-        continue;
-      }
-      std::vector<tensor::ValueId> operands;
-      for (const tensor::ValueId operand : again.graph.operands(node)) operands.push_back(twin_of(operand));
-      const tensor::Node* same = find(node, operands);
-      if (same == nullptr) return wrong(chunk.loc, "`{}` computes `{}`, which `{}` does not", facts_.text(again.name), name, facts_.text(forward.name));
-      for (std::size_t r = 0; r < node.num_results; ++r) twin.emplace(again.graph.result(node, r), forward.graph.result(*same, r));
+      if (any_read) continue;
+      wrong(chunk.loc, "`{}` computes `{}` again, which nothing reads", facts_.text(again.name), facts_.text(again.graph.value(again.graph.result(node)).name));
+      return false;
     }
+    return true;
   }
 
   /// A value that is given elsewhere without a change may be given as a copy.

@@ -21,8 +21,13 @@ class State {
   void check() {
     buffers_of_buckets();
     scalars();
+    for (const bool host : {false, true}) front(host);
     for (std::size_t a = 0; a < view_.size() && !reports_.enough(); ++a) {
-      if (writes_state(view_.entry(a).kind)) update(a);
+      if (writes_state(view_.entry(a).kind)) {
+        update(a);
+      } else if (view_.entry(a).bucket != kNone && dag_.buckets[view_.entry(a).bucket].cut() && !copies_to_or_from_host(view_.entry(a).kind)) {
+        moved(a);
+      }
     }
   }
 
@@ -94,7 +99,7 @@ class State {
     }
   }
 
-  /// What the runtime writes before a step has bytes of its own: no action is seen to write them.
+  /// The runtime writes the scalars before each step.
   void scalars() {
     for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
       if (role_.buffers[b].cls != BufferClass::scalars) continue;
@@ -104,15 +109,33 @@ class State {
       }
       scalars_ = b;
     }
-    if (scalars_ == kNone) return;
-    const std::int64_t begin = role_.buffers[scalars_].offset, end = begin + kScalarBytes;
-    for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
-      const Buffer& buffer = role_.buffers[b];
-      if (b == scalars_ || is_on_host(buffer.cls) || buffer.offset >= end || buffer.offset + buffer.bytes <= begin) continue;
-      reports_.sink.report(Code::wrong_state, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes shares bytes with the scalars at `{}`", role_name(), buffer.offset, buffer.bytes,
-                           begin);
-      return;
+  }
+
+  /// State stands in front of its arena, the scalars last, and shares no bytes, whether or not an action is seen to use them: the two programs of a rank have this part in common, and gaps
+  /// between the parameters of a bucket and behind them stay zero, so that reductions and updates may run over a bucket as it lies.
+  void front(bool host) {
+    std::vector<const Buffer*> state;
+    for (const Buffer& buffer : role_.buffers) {
+      if (is_state(buffer.cls) && is_on_host(buffer.cls) == host) state.push_back(&buffer);
     }
+    if (state.empty()) return;
+    std::sort(state.begin(), state.end(), [](const Buffer* a, const Buffer* b) { return a->offset < b->offset; });
+    for (std::size_t i = 1; i < state.size(); ++i) {
+      if (state[i]->offset < state[i - 1]->offset + state[i - 1]->bytes) return shared(*state[i], *state[i - 1], "shares bytes with");
+    }
+    const Buffer& last = *state.back();
+    for (const Buffer& buffer : role_.buffers) {
+      if (is_on_host(buffer.cls) != host || is_state(buffer.cls) || buffer.offset >= last.offset + last.bytes) continue;
+      const auto under = std::find_if(state.begin(), state.end(), [&](const Buffer* each) { return buffer.offset < each->offset + each->bytes && each->offset < buffer.offset + buffer.bytes; });
+      return under != state.end() ? shared(buffer, **under, "shares bytes with") : shared(buffer, last, "stands before");
+    }
+    if (!host && scalars_ != kNone && last.cls != BufferClass::scalars) shared(role_.buffers[scalars_], last, "stands before");
+  }
+
+  void shared(const Buffer& buffer, const Buffer& state, const char* how) {
+    const std::string of = state.bucket.valid() ? "the " + std::string(what(state.cls)) + " of bucket `" + std::string(bucket_name(state.bucket.value())) + "`" : "the scalars";
+    reports_.sink.report(Code::wrong_state, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes {} {} at `{}` with `{}`: state has the front of the arena for itself", role_name(), buffer.offset, buffer.bytes,
+                         how, of, state.offset, state.bytes);
   }
 
   /// An update runs over its bucket as a whole: parameters, gradients and slots lie in the same order with the same gaps, in elements.
@@ -127,23 +150,37 @@ class State {
     }
     if (scalars_ == kNone) reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no buffer of scalars", role_name(), bucket_name(entry.bucket));
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
-    const std::vector<tensor::ParamId>& params = bucket.params;
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
+    if (lies_flat(action, entry.bucket, 0, inputs, bucket.gradients.repeats(), true, state[1])) lies_flat(action, entry.bucket, inputs, entry.num_outputs, bucket.parameters.repeats(), false, state[0]);
+  }
+
+  /// Collectives and sums of squares of a bucket that is cut run over it as it lies, from its first value on.
+  void moved(std::size_t a) {
+    const RoleView::Entry& entry = view_.entry(a);
+    const dag::Action& action = role_.actions[a];
+    const dag::Bucket& bucket = dag_.buckets[entry.bucket];
+    const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
+    const bool gathers = unites_blocks(entry.kind), scatters = scatters_members(entry.kind);
+    if (!lies_flat(action, entry.bucket, 0, inputs, scatters || (gathers ? bucket.parameters : bucket.gradients).repeats(), !gathers, kNone)) return;
+    const bool values = gathers || adds_members(entry.kind);  // else the sums of squares
+    if (values) lies_flat(action, entry.bucket, inputs, entry.num_outputs, gathers || bucket.gradients.repeats(), !gathers, kNone);
+  }
+
+  /// Operands of an action from `first` on, one per parameter of the bucket, or one block, lie where the bucket has them, in that buffer; kNone: in any one. `wide`: as gradients. Others may follow.
+  bool lies_flat(const dag::Action& action, std::uint32_t of, std::uint32_t first, std::uint32_t count, bool whole, bool wide, std::uint32_t buffer) {
+    const dag::Bucket& bucket = dag_.buckets[of];
     std::int64_t at = 0;
-    for (std::uint32_t i = 0; i < params.size(); ++i) {
-      const auto lies = [&](std::uint32_t operand, std::uint32_t buffer, std::int64_t at) {
-        const dag::Operand& each = role_.operands[action.first_operand + operand];
-        return each.buffer.value() == buffer && each.offset == at;
-      };
-      // What is cut is one operand, a block.
-      const bool gradient = i < inputs && (i == 0 || bucket.gradients.repeats()), parameter = i < entry.num_outputs && (i == 0 || bucket.parameters.repeats());
-      if ((gradient && !lies(i, state[1], gradient_bytes(dag_, bucket, at))) || (parameter && !lies(inputs + i, state[0], parameter_bytes(dag_, bucket, at)))) {
-        reports_.sink.report(Code::wrong_state, loc, "`{}` has parameter `{}` or its gradient elsewhere than `{}` elements into the buffers of its bucket", facts_.name(action.node),
-                             facts_.text(dag_.params[params[i].index()].name), at);
-        return;
+    for (std::uint32_t i = 0; i < std::min<std::uint32_t>(count, whole ? static_cast<std::uint32_t>(bucket.params.size()) : 1); ++i) {
+      const dag::Operand& operand = role_.operands[action.first_operand + first + i];
+      if (buffer == kNone) buffer = operand.buffer.value();
+      if (operand.buffer.value() != buffer || operand.offset != (wide ? gradient_bytes(dag_, bucket, at) : parameter_bytes(dag_, bucket, at))) {
+        reports_.sink.report(Code::wrong_state, facts_.loc(action.node), "`{}` has parameter `{}` or its gradient elsewhere than `{}` elements into the buffers of its bucket", facts_.name(action.node),
+                             facts_.text(dag_.params[bucket.params[i].index()].name), at);
+        return false;
       }
-      at += whole_elements(dag_, params[i]);
+      at += whole_elements(dag_, bucket.params[i]);
     }
+    return true;
   }
 
   const Facts& facts_;
@@ -179,14 +216,9 @@ std::int64_t whole_elements(const Dag& dag, tensor::ParamId param) {
   return aligned(type.bytes()) / static_cast<std::int64_t>(tensor::dtype_bytes(type.dtype));
 }
 
-std::int64_t filled_elements(const Dag& dag, const dag::Bucket& bucket) {
+std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket) {
   std::int64_t elements = 0;
   for (const tensor::ParamId param : bucket.params) elements += whole_elements(dag, param);
-  return elements;
-}
-
-std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket) {
-  const std::int64_t elements = filled_elements(dag, bucket);
   const std::int64_t whole = kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket))) * shares_of(dag, bucket);
   return round_up(elements, whole);
 }

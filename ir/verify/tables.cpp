@@ -213,6 +213,10 @@ class Tables {
     if (!may_speak_of(node.kind, node.subject.kind())) {
       return fail(id, node.subject == dag::Subject() ? "speaks of nothing, unlike its kind" : "speaks of what its kind is not about");
     }
+    if (node.body.valid() && !runs_body(node.kind)) return fail(id, "has a body, which only work of the model runs");
+    if (node.chunk.valid() && !may_name_work(node.kind)) return fail(id, "names work of the model, unlike its kind");
+    if (node.instance != dag::Instance() && !node.chunk.valid() && node.kind != NodeKind::load && !is_message(node.kind)) return fail(id, "belongs to an instance, and names no work of it");
+    if (!node.layout.repeats() && node.kind != NodeKind::load) return fail(id, "has a layout, and only loads say theirs");
     const tensor::LossId counted = node.subject.count();
     if (counted.valid() && !dag_.losses[counted.index()].mask) return fail(id, "counts the elements of no masked loss");
     if (is_communication(node.kind) != node.comm.valid()) return fail(id, is_communication(node.kind) ? "has no communication" : "is no communication but names one");
@@ -237,6 +241,9 @@ class Tables {
     if (node.num_inputs > 0 && port >= node.num_inputs) return fail(id, "has an input port that nothing feeds");
     return true;
   }
+
+  /// Work itself, messages, and what may stand once per round of work: sums and collectives.
+  static bool may_name_work(NodeKind kind) { return runs_body(kind) || is_message(kind) || is_collective(kind) || adds_in_place(kind); }
 
   /// The name of a message is made of its other end, which may be broken.
   std::string named(NodeId id) const {

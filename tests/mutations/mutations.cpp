@@ -9,6 +9,7 @@
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
 #include "tests/mutations/independence.h"
+#include "tests/mutations/plan_changes.h"
 
 namespace piper::test {
 
@@ -495,17 +496,15 @@ class Mutator {
     }
   }
 
-  /// What holds from step to step has bytes that nothing else may write, however long before or after. Gradients hold for a part of the step only.
+  /// State has bytes that nothing else may use, however long before or after.
   void move_onto_state(const BufferLine& place) {
     const std::vector<dag::Buffer>& buffers = dag_.plan->roles[place.role].buffers;
-    const auto lasts = [](const dag::Buffer& buffer) {
-      return buffer.cls == dag::BufferClass::parameters || buffer.cls == dag::BufferClass::optimizer || buffer.cls == dag::BufferClass::scalars;
-    };
+    const auto lasts = [](const dag::Buffer& buffer) { return is_state(buffer.cls) && !is_on_host(buffer.cls); };
     std::vector<std::int64_t> state;
     for (const dag::Buffer& buffer : buffers) {
       if (lasts(buffer)) state.push_back(buffer.offset);
     }
-    if (state.empty() || lasts(buffers[place.buffer])) return;
+    if (state.empty() || is_state(buffers[place.buffer].cls) || is_on_host(buffers[place.buffer].cls)) return;
     const std::string onto = std::to_string(state[place.buffer % state.size()]);
     std::string moved = lines_[place.line];
     const std::size_t begin = moved.find(" at ") + 4;
@@ -557,6 +556,13 @@ MutationReport run_mutations(std::string_view text, std::size_t limit) {
     const Change& change = mutator.changes[k * all / tries];
     ++report.tried;
     if (is_legal(mutator.apply(change))) report.survivors.push_back(change.what);
+  }
+  const std::vector<TextChange> more = plan_changes(*parsed, printed);
+  const std::size_t more_tries = limit == 0 ? more.size() : std::min(limit, more.size());
+  for (std::size_t k = 0; k < more_tries; ++k) {
+    const TextChange& change = more[k * more.size() / more_tries];
+    ++report.tried;
+    if (is_legal(change.text)) report.survivors.push_back(change.what);
   }
   return report;
 }

@@ -22,7 +22,7 @@ struct MutationReport {
   std::vector<std::string> survivors;   // what was changed and not refused
 };
 
-/// `limit`: at most that many changes, spread evenly; 0: all. The text must be planned and legal.
+/// `limit`: at most that many changes, and of those of `plan_changes.h`, spread evenly; 0: all. The text must be planned and legal.
 MutationReport run_mutations(std::string_view text, std::size_t limit = 0);
 
 /// Neither the parser nor `verify` finds anything wrong.

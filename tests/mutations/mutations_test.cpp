@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/dag/parse.h"
+#include "ir/dag/print.h"
+#include "tests/mutations/plan_changes.h"
 #include "tests/mutations/text_changes.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
@@ -34,6 +37,18 @@ TEST(Mutations, ForwardAlone) { expect_all_refused("held_out", 80); }
 PIPER_FILE_TEST(TextMutations, "tests/verify/testdata/legal", ".pir", [](const FileTest& test) {
   const std::vector<TextChange> changes = text_changes(test.text);
   EXPECT_GE(changes.size(), 15u);
+  for (const TextChange& change : changes) {
+    if (is_legal(change.text)) ADD_FAILURE() << "not refused: " << change.what;
+  }
+});
+
+PIPER_FILE_TEST(PlanMutations, "tests/verify/testdata/legal", ".pir", [](const FileTest& test) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const std::optional<dag::Dag> dag = dag::parse(test.text, context, sink);
+  ASSERT_TRUE(dag);
+  const std::vector<TextChange> changes = plan_changes(*dag, print(*dag));
+  EXPECT_GE(changes.size(), 1u);
   for (const TextChange& change : changes) {
     if (is_legal(change.text)) ADD_FAILURE() << "not refused: " << change.what;
   }
