@@ -67,7 +67,7 @@ constexpr Rewrite kRewrites[] = {
     {"replicate", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return replicate(dag, strategy, sink); }},
     // The homes of parameters are those of training: a forward-only program reads them where training updates them.
     {"drop_backward", Level::placed, Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},
-    {"communicate", Level::placed, Level::communicating, [](Dag& dag, const auto&, const auto&, auto& sink) { return communicate(dag, sink); }},
+    {"communicate", Level::placed, Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return communicate(dag, strategy, sink); }},
     {"order", Level::communicating, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
     // Runs of work follow from its order.
     {"rounds", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return make_rounds(dag, strategy, sink); }},

@@ -9,6 +9,7 @@
 #include "passes/build/wiring.h"
 #include "passes/communicate/loads.h"
 #include "passes/communicate/messages.h"
+#include "passes/selectors/lines_of.h"
 
 namespace piper::passes {
 
@@ -18,7 +19,7 @@ namespace {
 
 class CommunicationBuilder {
  public:
-  CommunicationBuilder(Dag& dag, DiagnosticSink& sink) : dag_(dag), sink_(sink) {}
+  CommunicationBuilder(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink) {}
   bool run();
 
  private:
@@ -43,7 +44,13 @@ class CommunicationBuilder {
     return node;
   }
 
+  /// What joins replicas along these axes, or without any joins sets on which lines place work.
+  LocId line_of(AxisMask axes, DeviceSetId set, LocId preferred, LocId otherwise) const {
+    return axes != 0 ? replicate_line(dag_, strategy_, axes, preferred, otherwise) : place_line(strategy_, set, otherwise);
+  }
+
   Dag& dag_;
+  const directive::Strategy& strategy_;
   DiagnosticSink& sink_;
   std::optional<Loads> loads_;
   const std::size_t trained_ = dag_.trained_buckets();  // they come first
@@ -57,7 +64,7 @@ class CommunicationBuilder {
 /// A collective of a bucket at one of its homes. It takes its place in the communication.
 NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs) {
   const Bucket& bucket = dag_.buckets[id.index()];
-  Node collective = node_of(kind, home, bucket.loc);
+  Node collective = node_of(kind, home, dag_.comms[comm.index()].loc);
   collective.subject = Subject::of_bucket(id);
   collective.comm = comm;
   collective.num_outputs = unites_blocks(kind) ? static_cast<std::uint32_t>(bucket.params.size()) : dag_.gradient_values(bucket);
@@ -89,7 +96,7 @@ void CommunicationBuilder::reduce_gradients() {
     }
     const AxisMask rest = dag_.reduced_over(bucket) & ~dag_.cut_over(bucket);
     if (rest == 0 && bucket.homes.size() == 1) continue;
-    const CommId comm = add_comm(rest, bucket.loc);
+    const CommId comm = add_comm(rest, line_of(rest, bucket.homes[0], bucket.loc, bucket.loc));
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
       grads_[b][h] = reads_of(dag_, add_collective(NodeKind::all_reduce, id, bucket.homes[h], comm, grads_[b][h]));
     }
@@ -106,7 +113,7 @@ void CommunicationBuilder::sum_squares_of_blocks(std::size_t set, std::span<Port
   for (const auto& [axes, buckets] : cut) {
     std::vector<Input> inputs;
     for (const std::size_t b : buckets) inputs.push_back({squares[b], static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
-    const LocId loc = dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId();
+    const LocId loc = replicate_line(dag_, strategy_, axes, dag_.buckets[buckets.front()].loc, dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId());
     Node sum = node_of(NodeKind::all_reduce, norm_sets_[set], loc);
     sum.subject = Subject::of_norm();
     sum.comm = add_comm(axes, loc);
@@ -159,11 +166,11 @@ bool CommunicationBuilder::add_norm() {
   for (std::size_t s = 0; s < norm_sets_.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
   const CommId comm = CommId::at(dag_.comms.size());
   const bool gathered = norm_sets_.size() > 1;
-  if (gathered) dag_.comms.push_back({{}, 0, loc});
+  if (gathered) dag_.comms.push_back({{}, 0, place_line(strategy_, norm_sets_[0], loc)});
   for (std::size_t s = 0; s < norm_sets_.size(); ++s) {
     NodeId gather;
     if (gathered) {
-      Node node = node_of(NodeKind::all_gather, norm_sets_[s], loc);
+      Node node = node_of(NodeKind::all_gather, norm_sets_[s], place_line(strategy_, norm_sets_[s], loc));
       node.comm = comm;
       node.subject = Subject::of_norm();
       node.num_outputs = offset.back();
@@ -267,14 +274,14 @@ std::optional<Port> CommunicationBuilder::count_loss(tensor::LossId loss, std::s
   if (!pair_up(sets, "the count of " + name, loc)) return std::nullopt;
   const bool reduced = cut != 0 || sets.size() > 1;
   const CommId comm = CommId::at(dag_.comms.size());
-  if (reduced) dag_.comms.push_back({{}, cut, loc});
+  if (reduced) dag_.comms.push_back({{}, cut, line_of(cut, sets[0], {}, loc)});
   std::vector<Port> counts(dag_.device_sets.size());
   for (const DeviceSetId set : sets) {
     const std::vector<Port>& own = of_set[set.index()];
     if (!own.empty()) counts[set.index()] = add_count(dag_, *loads_, loss, own);
   }
   for (std::size_t s = 0; reduced && s < sets.size(); ++s) {
-    Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
+    Node reduce = node_of(NodeKind::all_reduce, sets[s], line_of(cut, sets[s], {}, loc));
     reduce.subject = Subject::of_count(loss);
     reduce.comm = comm;
     reduce.num_outputs = 1;
@@ -306,21 +313,21 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
   for (std::size_t s = 0; s < sets.size(); ++s) {
     const AxisMask cut = summed_axes(dag_, of_set[s].front().source);
     if (cut == 0) continue;
-    Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
+    Node reduce = node_of(NodeKind::all_reduce, sets[s], replicate_line(dag_, strategy_, cut, {}, loc));
     reduce.subject = Subject::of_loss(loss);
     reduce.comm = CommId::at(dag_.comms.size());
     reduce.num_outputs = static_cast<std::uint32_t>(of_set[s].size());
     const NodeId node = dag_.add(reduce, of_set[s]);
-    dag_.comms.push_back({{node}, cut, loc});
+    dag_.comms.push_back({{node}, cut, reduce.loc});
     for (Input& input : of_set[s]) input.source = {node, input.port};
   }
   if (sets.size() > 1) {
     std::vector<std::uint32_t> offset(sets.size() + 1, 0);
     for (std::size_t s = 0; s < sets.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
     const CommId comm = CommId::at(dag_.comms.size());
-    dag_.comms.push_back({{}, 0, loc});
+    dag_.comms.push_back({{}, 0, place_line(strategy_, sets[0], loc)});
     for (std::size_t s = 0; s < sets.size(); ++s) {
-      Node gather = node_of(NodeKind::all_gather, sets[s], loc);
+      Node gather = node_of(NodeKind::all_gather, sets[s], place_line(strategy_, sets[s], loc));
       gather.subject = Subject::of_loss(loss);
       gather.comm = comm;
       gather.num_outputs = offset.back();
@@ -347,7 +354,7 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
 bool CommunicationBuilder::run() {
   remove_surroundings(dag_);
   dag_.level = Level::communicating;
-  add_messages(dag_);
+  add_messages(dag_, strategy_);
   loads_.emplace(dag_);
   load_inputs(dag_, *loads_);
   if (dag_.forward_only) {
@@ -377,7 +384,7 @@ void keep_all(tensor::Graph& graph) {
 
 }  // namespace
 
-bool communicate(Dag& dag, DiagnosticSink& sink) { return CommunicationBuilder(dag, sink).run(); }
+bool communicate(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return CommunicationBuilder(dag, strategy, sink).run(); }
 
 void drop_backward(Dag& dag) {
   std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind) || node.pass != Pass::F; });

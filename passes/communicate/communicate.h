@@ -12,6 +12,7 @@
 //   it when gradients are clipped; its report is always there.
 // - A loss: its sums over microbatches, reduced over the replicas, gathered where they lie on several sets, reported at the first one.
 // - A masked loss: each set counts its own targets, and one all_reduce joins all sets and replicas.
+// - Each comes from the line that it is there for: messages and what joins several sets from a `place`, what joins replicas from a `replicate`.
 //
 //   F.stage0.mb0 -> F.stage1.mb0     ->     F.stage0.mb0 -> send.F.stage0.mb0.pp1 ~ recv.F.stage0.mb0.pp1 -> F.stage1.mb0
 
@@ -21,7 +22,7 @@
 namespace piper::passes {
 
 /// Takes a DAG of level placed to level communicating; of its nodes the chunks count alone. False after reporting device sets over which a loss or the norm cannot be gathered.
-bool communicate(dag::Dag& dag, DiagnosticSink& sink);
+bool communicate(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 /// Takes a DAG of level placed to its forward-only part: F alone, nothing saved, no updates, and dropout keeps everything. Buckets stay as they are, so that the parameters of
 /// the training program and of this one lie at the same places.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/selectors/lines_of.h"
+
 namespace piper::passes {
 
 using namespace dag;
@@ -29,7 +31,7 @@ struct Crossing {
 
 class Messages {
  public:
-  explicit Messages(Dag& dag) : dag_(dag), work_(dag.nodes.size()), first_(work_, kEnd) {
+  Messages(Dag& dag, const directive::Strategy& strategy) : dag_(dag), strategy_(strategy), work_(dag.nodes.size()), placed_(dag.device_sets.size()), first_(work_, kEnd) {
     messages_.reserve(work_);
     crossing_.reserve(work_);
   }
@@ -141,6 +143,8 @@ class Messages {
       recv.kind = NodeKind::recv;
       recv.chunk = message.reader;
       recv.devices = message.to;
+      recv.loc = placed(message.to, recv.loc);
+      send.loc = placed(send.devices, send.loc);
       recv.first_input = recv.num_inputs = 0;
       recv.num_outputs = message.num_ports;
       Comm& comm = dag_.comms.emplace_back();
@@ -151,8 +155,16 @@ class Messages {
     }
   }
 
+  LocId placed(DeviceSetId devices, LocId otherwise) {
+    LocId& line = placed_[devices.index()];
+    if (!line.valid()) line = place_line(strategy_, devices, otherwise);
+    return line;
+  }
+
   Dag& dag_;
+  const directive::Strategy& strategy_;
   const std::size_t work_;
+  std::vector<LocId> placed_;         // per device set: the line that places work there, once it was asked for
   std::vector<std::uint32_t> first_;  // per node: its first message
   std::vector<Message> messages_;     // as the edges come
   std::vector<Crossing> crossing_;
@@ -162,6 +174,6 @@ class Messages {
 
 }  // namespace
 
-void add_messages(Dag& dag) { Messages(dag).add(); }
+void add_messages(Dag& dag, const directive::Strategy& strategy) { Messages(dag, strategy).add(); }
 
 }  // namespace piper::passes

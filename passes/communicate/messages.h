@@ -8,7 +8,7 @@
 namespace piper::passes {
 
 /// Behind the compute nodes of `dag`, which are all that its nodes are: sends and receives in the order of the source nodes, then of the sets that read.
-/// A message carries each output that is read there once, ascending. Edges from beyond the compute nodes, which stand around them, are left.
-void add_messages(dag::Dag& dag);
+/// A message carries each output that is read there once, ascending. Edges from beyond the compute nodes, which stand around them, are left. Either end comes from the line that places work there.
+void add_messages(dag::Dag& dag, const directive::Strategy& strategy);
 
 }  // namespace piper::passes

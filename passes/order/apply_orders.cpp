@@ -11,6 +11,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "passes/build/wiring.h"
 #include "passes/order/data_order.h"
+#include "passes/order/named_places.h"
 #include "passes/order/order_reports.h"
 
 namespace piper::passes {
@@ -33,7 +34,7 @@ class Application {
  public:
   Application(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
       : dag_(dag), strategy_(strategy), pending_(graph), graph_(graph.numbered()), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink),
-        data_order_(dag, graph) {
+        data_order_(dag, graph), places_(dag, graph_, roles, reports_) {
     out_.loc.resize(dag.nodes.size());
     out_.text_position.assign(dag.nodes.size(), 0);
     out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
@@ -48,12 +49,14 @@ class Application {
     for (const directive::Directive& directive : strategy_.directives) {
       if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
     }
+    if (sink_.error_count() == errors) places_.check();
     if (sink_.error_count() == errors) report_incomplete();
     if (sink_.error_count() > errors) return std::nullopt;
-    // From here on the operation is the line to blame, and it says where members of a group stand in the text.
+    // From here on the operation is the line to blame, and it says where members of a group stand in the text. What runs again for a backward that it names is there because of another line.
     all_hold(dag_.context->cancellation, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
+        const bool named = dag_.nodes[i].pass != Pass::R || named_again_.contains(NodeId::at(i));
+        if (out_.loc[i].valid() && named) dag_.nodes[i].loc = out_.loc[i];
       }
       return true;
     });
@@ -168,7 +171,8 @@ class Application {
     claim_ = static_cast<std::uint32_t>(dag_.claims.size());
     for (const std::uint32_t role : roles_.roles_of(rank.devices)) out_.claim_of_role[role] = claim_;
     dag_.claims.push_back({rank.devices, 0, 0, rank.loc});
-    out_.first_of_claim.push_back({static_cast<std::uint32_t>(out_.edges.size()), static_cast<std::uint32_t>(out_.named.size())});
+    out_.first_of_claim.push_back({static_cast<std::uint32_t>(out_.edges.size()), static_cast<std::uint32_t>(out_.named.size()), static_cast<std::uint32_t>(out_.late.size())});
+    places_.add_claim(rank);
   }
 
   void place_rank(const RankSteps& rank) {
@@ -222,12 +226,15 @@ class Application {
     if (outermost) group_ = next_group_++;
     std::vector<std::size_t> starts;
     Units end;
+    members_.push_back({++num_groups_, 0});
     for (const std::uint32_t child : children_of(step)) {
       starts.push_back(placed_.size());
+      ++members_.back().second;
       place(order_->steps[child], previous, end);
       if (placed_.size() == starts.back()) starts.pop_back();
       last.insert(last.end(), end.begin(), end.end());
     }
+    members_.pop_back();
     if (members > 1) {
       starts.push_back(placed_.size());
       check_independent(step, starts);
@@ -315,6 +322,22 @@ class Application {
       first = op.loc;
     }
     work_.push_back(node);
+    if (!named_.empty()) find_named_early(node);
+  }
+
+  /// Communication that the rank names before this work, which makes what it carries. Members of a group have no order among them.
+  void find_named_early(NodeId work) {
+    const WorkGraph& graph = pending_.connected();
+    for (const std::uint32_t unit : graph.successors(graph.unit_of(work))) {
+      if (graph.sort(unit) != WorkGraph::Sort::communication) continue;
+      for (const NodeId member : graph.members(unit)) {
+        const auto named = named_.find({member, dag_.node(work).chunk});
+        if (named == named_.end()) continue;
+        const auto [own, here] = std::mismatch(named->second.members.begin(), named->second.members.end(), members_.begin(), members_.end());
+        const bool beside = own != named->second.members.end() && here != members_.end() && own->first == here->first;
+        if (!beside) out_.late.emplace_back(unit, graph.unit_of(work));
+      }
+    }
   }
 
   /// A named communication waits for the step before it.
@@ -344,16 +367,21 @@ class Application {
     named.erase(std::unique(named.begin(), named.end()), named.end());
     bool told = false;
     for (const Named& one : named) {
-      const auto [first, fresh] = named_.try_emplace(one, op.loc);
+      const auto [first, fresh] = named_.try_emplace(one, Spot{op.loc, members_});
       if (!fresh && !told) {
-        reports_.repeated_communication({*order_, op, *rank_}, first->second);
+        reports_.repeated_communication({*order_, op, *rank_}, first->second.loc);
         told = true;
       }
     }
     if (told) return;
     named.erase(std::unique(named.begin(), named.end(), [](const Named& x, const Named& y) { return x.comm == y.comm; }), named.end());
     for (const Named& one : named) {
-      if (!out_.loc[one.comm.index()].valid()) out_.loc[one.comm.index()] = op.loc;
+      if (LocId& first = out_.loc[one.comm.index()]; first.valid()) {
+        out_.again.push_back({claim_, one.comm, op.loc});
+      } else {
+        first = op.loc;
+      }
+      places_.add({one.comm, NodeId()}, claim_, {*order_, op, *rank_}, previous);
       for (const std::uint32_t before : previous) {
         out_.named.emplace_back(before, graph_.unit_of(one.comm));
         out_.waits.emplace_back(graph_.front(before), one.comm);
@@ -409,6 +437,7 @@ class Application {
     if (uses.empty()) return reports_.no_communication(at, nodes_.front());
     for (const auto& [whole, work] : uses) {
       for (const NodeId use : work) {
+        places_.replace({whole, use}, claim_, at, previous);
         const auto [known, fresh] = gathered_.try_emplace({whole, use}, out_.gathers.size());
         if (fresh) continue;
         Dag::PlacedGather& before = out_.gathers[std::exchange(known->second, out_.gathers.size())];
@@ -493,7 +522,15 @@ class Application {
   std::vector<NodeId> placed_;               // of the current outermost group
   std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work that they lack
   bool repeats_ = false;                     // the current rank names something twice; told
-  std::map<Named, LocId> named_;             // in the current rank: the operation
+  using Members = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // of groups, outermost first: the group, the member of it
+  struct Spot {
+    LocId loc;
+    Members members;
+  };
+  std::map<Named, Spot> named_;              // in the current rank: the operation
+  Members members_;                          // that the current step stands in
+  std::uint32_t num_groups_ = 0;
+  NamedPlaces places_;
   struct Gathers {
     std::map<NodeId, std::set<NodeId>> uses;     // by the gather of the whole step: what it is for
     NodeId late;                                 // work that stands before the step; invalid: none

@@ -5,7 +5,7 @@
 //     ->   F.stage0.mb0 before F.stage0.mb1, F.stage0.mb0 before B.stage0.mb0, the last two in overlap group 0
 //
 // Checked (grammar/README.md section 7, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
-// rank that holds it; members of a group do not need each other. That no rank is claimed twice was seen before (`passes/selectors/check_orders`).
+// rank that holds it; members of a group do not need each other; replicas name the same communication behind the same steps. That no rank is claimed twice was seen before (`passes/selectors/check_orders`).
 
 #include <optional>
 #include <vector>
@@ -21,6 +21,7 @@ namespace piper::passes {
 struct ClaimedOrder {
   std::vector<Adjacency::Pair> edges;           // steps that follow each other
   std::vector<Adjacency::Pair> named;           // the step before a named communication -> that communication
+  std::vector<Adjacency::Pair> late;            // a named communication -> work behind it that makes what it carries, which no order can keep
   std::vector<std::pair<dag::NodeId, dag::NodeId>> waits;  // the same on one rank: its chunk, its member of the communication
   std::vector<LocId> loc;                       // per node: the operation that names it (of communication, its member on that rank); invalid: none does
   std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
@@ -35,7 +36,7 @@ struct ClaimedOrder {
   };
   std::vector<Again> again;                     // ascending by claim: the operation that names a node in another claim than the first that does
   struct First {
-    std::uint32_t edge, named;
+    std::uint32_t edge, named, late;
   };
   std::vector<First> first_of_claim;            // per claim: where its edges begin
   static constexpr std::uint32_t kUnclaimed = 0xFFFFFFFFu;

@@ -16,6 +16,7 @@ namespace {
 Adjacency asked_for(const ClaimedOrder& claimed, const WorkGraph& graph) {
   std::vector<Adjacency::Pair> edges = claimed.edges;
   edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
+  edges.insert(edges.end(), claimed.late.begin(), claimed.late.end());
   return Adjacency(graph.units(), edges);
 }
 

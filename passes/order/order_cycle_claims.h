@@ -20,6 +20,8 @@ class OrderClaims {
   /// Steps that follow each other in the order of a claim, and the communication that it names behind the step before.
   std::span<const Adjacency::Pair> edges(std::uint32_t claim) const { return part(claimed_.edges, &ClaimedOrder::First::edge, claim); }
   std::span<const Adjacency::Pair> named(std::uint32_t claim) const { return part(claimed_.named, &ClaimedOrder::First::named, claim); }
+  /// Communication that it names before work that makes what is carried.
+  std::span<const Adjacency::Pair> late(std::uint32_t claim) const { return part(claimed_.late, &ClaimedOrder::First::late, claim); }
   /// The chunks that a claim puts into an order, as they stand in its text.
   const std::vector<std::uint32_t>& units(std::uint32_t claim) const { return units_[claim]; }
 

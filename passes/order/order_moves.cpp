@@ -15,7 +15,7 @@ using Edges = std::vector<Adjacency::Pair>;
 
 /// The edges of one claim, to be changed.
 struct Changed {
-  Edges edges, named;
+  Edges edges, named, late;
 };
 
 std::vector<std::uint32_t> before(const Edges& edges, std::uint32_t unit) {
@@ -43,6 +43,7 @@ void take_out(Changed& order, std::uint32_t unit) {
   };
   take(order.edges);
   take(order.named);
+  take(order.late);
 }
 
 /// Puts a chunk that was taken out directly before another.
@@ -72,8 +73,12 @@ class Search {
     for (std::size_t i = 0; i < circle.size(); ++i) {
       const Standing& next = circle[(i + 1) % circle.size()];
       if (circle[i].want == next.at) continue;  // the rank stands there itself
+      const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;  // communication gives way to work
+      if (named) {
+        if (auto text = move(next.claim, next.at, true)) return text;
+      }
       if (auto text = move(next.claim, circle[i].want, false)) return text;
-      if (auto text = move(next.claim, next.at, true)) return text;
+      if (auto text = named ? std::nullopt : move(next.claim, next.at, true)) return text;
     }
     for (std::size_t i = 0; i < circle.size(); ++i) {
       const Standing& next = circle[(i + 1) % circle.size()];
@@ -86,8 +91,8 @@ class Search {
   using Orders = std::vector<std::pair<std::uint32_t, Changed>>;
 
   Changed order_of(std::uint32_t claim) const {
-    const auto edges = claims_.edges(claim), named = claims_.named(claim);
-    return {Edges(edges.begin(), edges.end()), Edges(named.begin(), named.end())};
+    const auto edges = claims_.edges(claim), named = claims_.named(claim), late = claims_.late(claim);
+    return {Edges(edges.begin(), edges.end()), Edges(named.begin(), named.end()), Edges(late.begin(), late.end())};
   }
 
   /// The orders of all claims, some of them changed.
@@ -98,6 +103,7 @@ class Search {
       const Changed own = found == changed.end() ? order_of(claim) : found->second;
       all.insert(all.end(), own.edges.begin(), own.edges.end());
       all.insert(all.end(), own.named.begin(), own.named.end());
+      all.insert(all.end(), own.late.begin(), own.late.end());
     }
     return all;
   }

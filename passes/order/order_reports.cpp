@@ -140,6 +140,18 @@ void OrderReports::gathered_differently(const RankSteps& rank, const Dag::Placed
   report.hint("let the orders of replicas name the same gathers");
 }
 
+void OrderReports::named_apart(const RankOp& at, const std::vector<NodeId>& behind, const RankSteps& other, const RankOp* other_at, const std::vector<NodeId>& other_behind) {
+  const auto where = [&](const std::vector<NodeId>& work) { return work.empty() ? std::string("at the beginning") : "behind " + list_text(dag_, work); };
+  auto report = sink_.report(Code::order_contradicts_data, at.op.loc, "`{}` stands {} in the order of `{}`, and {} in the order of `{}`, which runs the same work", op_text(at, at.op.pass, at.op.part),
+                             where(behind), dag_.text(at.rank.devices), other_at != nullptr ? where(other_behind) : "is not named", dag_.text(other.devices));
+  if (other_at != nullptr) {
+    report.related(other_at->op.loc, "here it stands elsewhere");
+  } else {
+    report.related(other.loc, "this order does not name it");
+  }
+  report.hint("replicas run the same operations in one order: give all of them the same steps");
+}
+
 void OrderReports::no_communication(const RankOp& at, NodeId node) {
   const OrderOp& op = at.op;
   const char* what = op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : op.part == Part::gather ? "is gathered" : "is reduced over devices";

@@ -49,6 +49,8 @@ class OrderReports {
   void repeated_communication(const RankOp& at, LocId first);
   /// The gather of parameters that `node` reads stands behind it.
   void gathered_late(const RankOp& at, dag::NodeId node, LocId where);
+  /// Communication that one rank names behind some work, and another rank, which has the same, elsewhere; null: nowhere.
+  void named_apart(const RankOp& at, const std::vector<dag::NodeId>& behind, const directive::RankSteps& other, const RankOp* other_at, const std::vector<dag::NodeId>& other_behind);
   /// A gather of this rank is for some of the work of one in the order of replicas, and not for the same.
   void gathered_differently(const directive::RankSteps& rank, const dag::Dag::PlacedGather& gather, const dag::Dag::PlacedGather& other);
 

@@ -41,6 +41,10 @@ class Standstill {
         steps_[unit].push_back({claim, before});
         owners_[unit].push_back(claim);
       }
+      for (const auto& [communication, work] : claims.late(claim)) {
+        steps_[work].push_back({claim, communication});
+        owners_[communication].push_back(claim);
+      }
     }
     for (std::uint32_t claim = 0; claim < claims.size(); ++claim) {
       const std::vector<std::uint32_t>& own = claims.units(claim);
@@ -152,14 +156,18 @@ bool one_name(const Dag& dag) {
   });
 }
 
-/// `BI2.0`, `F0` where the rank has one region alone.
+/// `BI2.0`, `F0` where the rank has one region alone; of communication the work that makes what it carries, `F0.send`, `B.reduce`.
 std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
-  std::string text(pass_name(node.pass));
+  const Node* work = &node;
+  while (!work->chunk.valid()) work = &dag.node(dag.inputs_of(dag.adding_member(*work)).front().source.node);
+  std::string text(pass_name(work->pass));
   if (with_region) {
-    const RegionId region = dag.chunks[node.chunk.index()].region;
-    text += (one_name(dag) ? std::to_string(dag.regions.index(region)) : dag.regions.print(region, dag.context->symbols)) + ".";
+    const RegionId region = dag.chunks[work->chunk.index()].region;
+    text += one_name(dag) ? std::to_string(dag.regions.index(region)) : dag.regions.print(region, dag.context->symbols);
   }
-  return text + std::to_string(Instances(dag).position(node.instance));
+  if (node.reduces_gradients()) return text + ".reduce";
+  text += (with_region ? "." : "") + std::to_string(Instances(dag).position(node.instance));
+  return is_message(node.kind) ? text + (is_send(node.kind) ? ".send" : ".recv") : text;
 }
 
 }  // namespace
@@ -198,7 +206,7 @@ std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims
       free = at + graph.duration(unit);
       cells.push_back({at, free, cell_text(dag, dag.node(graph.front(unit)), with_region), false});
     }
-    cells.push_back({free, free + 1, "[" + cell_text(dag, dag.node(graph.front(rank.at)), with_region) + "]", false});
+    cells.push_back({free, free + 1, "[" + cell_text(dag, dag.node(claims.member(rank.at, rank.claim)), with_region) + "]", false});
     last = std::max(last, free);
   }
 

@@ -79,7 +79,7 @@ class BucketFiller {
       Bucket bucket = like;
       const Symbol chunk = dag_.chunks[user.index()].name;
       bucket.name = dag_.context->symbol(std::string(dag_.context->text(chunk)) + "." + std::to_string(numbers_[chunk]++));
-      bucket.loc = dag_.params[param.index()].loc;
+      if (!bucket.loc.valid()) bucket.loc = dag_.params[param.index()].loc;
       dag_.buckets.push_back(std::move(bucket));
     }
     open.bytes += bytes;
@@ -196,6 +196,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
       if (rule.zero > 1) like.reduced = rule.reduced;
       if (rule.zero > 2) like.prefetch = rule.prefetch;
     }
+    if (!like.made.repeats() || like.cut()) like.loc = rule.line;
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
     const bool reduced = !frozen && (!like.made.repeats() || like.homes.size() > 1), travels = reduced || like.cut();

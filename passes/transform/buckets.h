@@ -25,6 +25,7 @@ struct BucketRules {
   std::uint32_t zero = 0;         // 1: the optimizer state, 2: gradients too, 3: parameters too
   directive::Reduce reduced = directive::Reduce::step;
   std::uint32_t prefetch = 0;
+  LocId line = {};                // of the `replicate` that cuts them, else of one that copies them
   friend bool operator==(const BucketRules&, const BucketRules&) = default;
 };
 

@@ -10,6 +10,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "passes/build/sampling.h"
 #include "passes/build/wiring.h"
+#include "passes/selectors/lines_of.h"
 #include "passes/selectors/select.h"
 #include "passes/transform/buckets.h"
 
@@ -53,8 +54,6 @@ class Replicator {
   static directive::Reduce reduce_of(const Replicate& replicate);
   static bool cut_alike(const Replicate& a, const Replicate& b);
   void report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const;
-  /// The line that placed something on these devices.
-  LocId place_of(DeviceSetId devices, LocId otherwise) const;
   LocId replicate_of(ChunkId a, ChunkId b) const;
   std::string axes_text(AxisMask axes) const;
   std::string_view text(Symbol symbol) const { return dag_.context->text(symbol); }
@@ -75,14 +74,6 @@ std::string Replicator::axes_text(AxisMask axes) const {
     if ((axes >> a & 1) != 0) result += (result.empty() ? "`" : ", `") + std::string(text(dag_.mesh.axes[a].name)) + "`";
   }
   return result.empty() ? "no axis" : result;
-}
-
-LocId Replicator::place_of(DeviceSetId devices, LocId otherwise) const {
-  for (const directive::Directive& directive : strategy_.directives) {
-    const auto* place = std::get_if<directive::Place>(&directive);
-    if (place != nullptr && place->devices == devices) return place->loc;
-  }
-  return otherwise;
 }
 
 /// A directive that divides the samples of one of two chunks and not of the other.
@@ -251,9 +242,9 @@ void Replicator::report_misfit(NodeId from_id, NodeId to_id) const {
   const Node &maker = dag_.node(from_id), &reader = dag_.node(to_id);
   const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
   if (!pair_up(maker.devices, reader.devices)) {
-    sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(dag_, from),
+    sink_.report(Code::devices_do_not_pair, place_line(strategy_, reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(dag_, from),
                  dag_.text(maker.devices), region_text(dag_, to), dag_.text(reader.devices))
-        .related(place_of(maker.devices, from.loc), "`{}` is placed here", region_text(dag_, from))
+        .related(place_line(strategy_, maker.devices, from.loc), "`{}` is placed here", region_text(dag_, from))
         .related(to.loc, "`{}` starts here", region_text(dag_, to))
         .hint("place both on sets that leave the same axes whole");
     return;
@@ -400,6 +391,7 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
       const Chosen& chosen = chosen_[c * dag_.mesh.axes.size() + a];
       if (chosen.directive == nullptr) continue;
       const Replicate& replicate = *chosen.directive;
+      if (!rules[c].line.valid() || (replicate.zero > 0 && cuts == nullptr)) rules[c].line = replicate.loc;
       if (replicate.zero > 0) {
         rules[c].flat |= AxisMask{1} << a;
         if (cuts != nullptr && !cut_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;

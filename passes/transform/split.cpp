@@ -143,8 +143,8 @@ bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selec
   return !any || Namings(dag, strategy, selection, sink, backward).find();
 }
 
-/// Marks the instances, chunk by chunk, that `recompute` lines name and whose chunks save something. False after reporting.
-bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<bool>& recomputed) {
+/// The first `recompute` line of each instance, chunk by chunk, that such lines name and whose chunk saves something. False after reporting.
+bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<const directive::Recompute*>& recomputed) {
   const std::size_t errors = sink.error_count();
   for (const Directive& directive : strategy.directives) {
     const auto* recompute = std::get_if<directive::Recompute>(&directive);
@@ -156,7 +156,10 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
       for (const ChunkId chunk : found->chunks) {
         if (!dag.chunks[chunk.index()].bodies[static_cast<std::size_t>(Pass::R)].valid()) continue;
         any = true;
-        for (const std::uint32_t instance : found->instances) recomputed[chunk.index() * selection.instances().size() + instance] = true;
+        for (const std::uint32_t instance : found->instances) {
+          const directive::Recompute*& line = recomputed[chunk.index() * selection.instances().size() + instance];
+          if (line == nullptr) line = recompute;
+        }
       }
       if (any) continue;
       sink.report(Code::nothing_to_recompute, directive::narrowest(target.loc, recompute->loc), "`{}` saves nothing for its backward that could be computed again",
@@ -170,7 +173,7 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
 // ---- rewrite
 
 /// Bodies of the passes that some instance has. Where all instances have an R, the lean F is the one that there is.
-void keep_run_bodies(Dag& dag, std::span<const Backward> backward, const std::vector<bool>& recomputed) {
+void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<const directive::Recompute* const> recomputed) {
   std::vector<bool> used(dag.bodies.size());
   const std::size_t instances = dag.chunks.empty() ? 0 : backward.size() / dag.chunks.size();
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
@@ -179,8 +182,8 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward, const std::ve
     const auto use = [&](Pass pass) {
       if (const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)]; body.valid()) used[body.index()] = true;
     };
-    const auto first = recomputed.begin() + static_cast<std::ptrdiff_t>(c * instances);
-    const auto again = static_cast<std::size_t>(std::count(first, first + static_cast<std::ptrdiff_t>(instances), true));
+    const auto lines = recomputed.subspan(c * instances, instances);
+    const std::size_t again = instances - static_cast<std::size_t>(std::count(lines.begin(), lines.end(), nullptr));
     Chunk& chunk = dag.chunks[c];
     if (again == instances) {
       BodyId& forward = chunk.bodies[static_cast<std::size_t>(Pass::F)];
@@ -198,7 +201,7 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward, const std::ve
   keep_bodies(dag, used);
 }
 
-void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward, const std::vector<bool>& recomputed) {
+void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward, std::span<const directive::Recompute* const> recomputed) {
   dag.nodes.clear();
   dag.edges.clear();
   dag.nodes.reserve(backward.size() * 8);  // three passes, two messages at both ends, loads
@@ -207,16 +210,16 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
     const Chunk& chunk = dag.chunks[c];
     Node node;
     node.chunk = ChunkId::at(c);
-    node.loc = chunk.loc;
     for (std::uint32_t i = 0; i < instances.size(); ++i) {
       polls.visit();
       node.instance = instances.at(i);
       const bool halves = backward[c * instances.size() + i] == Backward::halves;
-      const bool again = recomputed[c * instances.size() + i];
+      const directive::Recompute* const again = recomputed[c * instances.size() + i];
       for (const Pass pass : kAllPasses) {
-        if (pass == Pass::R ? !again : is_backward(pass) && halves == (pass == Pass::B)) continue;
+        if (pass == Pass::R ? again == nullptr : is_backward(pass) && halves == (pass == Pass::B)) continue;
         node.pass = pass;
-        node.body = pass == Pass::F && again && chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(pass)];
+        node.loc = pass == Pass::R ? again->loc : chunk.loc;
+        node.body = pass == Pass::F && again != nullptr && chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(pass)];
         dag.nodes.push_back(node);
       }
     }
@@ -232,7 +235,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   const std::uint32_t instances = selection.instances().size();
   if (instances > 1 && !can_be_split(dag, *split, sink)) return false;
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
-  std::vector<bool> recomputed(backward.size());
+  std::vector<const directive::Recompute*> recomputed(backward.size());
   if (!find_halves(dag, strategy, selection, sink, backward) || !find_recomputed(dag, strategy, selection, sink, recomputed)) return false;
 
   dag.level = Level::split;

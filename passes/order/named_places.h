@@ -1,0 +1,54 @@
+#pragma once
+// Where ranks name communication: replicas, which take part in it together, name it behind the same work, or none of them does.
+//
+//   pp[0] dp[0]: F stage[0] mb[0]; F stage[0].send mb[0]     pp[0] dp[1]: F stage[0] mb[0]     ->     P3108
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "passes/order/order_reports.h"
+#include "passes/order/roles.h"
+#include "passes/order/work_graph.h"
+
+namespace piper::passes {
+
+class NamedPlaces {
+ public:
+  /// A message or reduction, or a gather of the whole step and one of its uses.
+  using Named = std::pair<dag::NodeId, dag::NodeId>;
+
+  /// All must outlive it.
+  NamedPlaces(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, OrderReports& reports) : dag_(dag), graph_(graph), roles_(roles), reports_(reports) {}
+
+  /// The next claim, counted from 0.
+  void add_claim(const directive::RankSteps& rank) { claims_.push_back(&rank); }
+  /// An operation of a claim names it behind these units. A reduction may be named for several regions: it stands behind all that these names do.
+  void add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous);
+  /// The same in place of an earlier name in this claim.
+  void replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous);
+  /// Reports the first that replicas name apart.
+  void check();
+
+ private:
+  struct Place {
+    std::uint32_t claim;
+    RankOp at;
+    std::vector<dag::NodeId> behind;  // ascending
+  };
+
+  std::vector<Place>& of_claim(Named named, std::uint32_t claim, const RankOp& at);
+  const std::vector<std::uint32_t>& claims_on(DeviceSetId devices);
+  bool same(const std::vector<Place>& places, DeviceSetId devices);
+
+  const dag::Dag& dag_;
+  const WorkGraph& graph_;
+  const RoleTable& roles_;
+  OrderReports& reports_;
+  std::vector<const directive::RankSteps*> claims_;
+  std::map<Named, std::vector<Place>> places_;                    // ascending by claim
+  std::vector<std::optional<std::vector<std::uint32_t>>> on_set_; // per device set: the claims that have its work, once they were asked for
+};
+
+}  // namespace piper::passes
