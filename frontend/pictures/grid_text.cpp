@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "frontend/pictures/picture.h"
+
 namespace piper::pictures {
 namespace {
 
@@ -21,7 +23,7 @@ std::size_t width_of(std::span<const GridRow> rows) {
 
 }  // namespace
 
-std::string grid_text(std::span<const GridRow> rows, const Screen& screen) {
+std::string grid_text(std::span<const GridRow> rows, const Screen& screen, std::optional<double> column) {
   const std::size_t width = width_of(rows);
   std::size_t left = kName, columns = 0;
   for (const GridRow& row : rows) {
@@ -53,7 +55,8 @@ std::string grid_text(std::span<const GridRow> rows, const Screen& screen) {
   std::string out;
   for (std::size_t piece = 0; piece + 1 < std::max<std::size_t>(cuts.size(), 2); ++piece) {
     const std::size_t begin = cuts[piece], end = piece + 1 < cuts.size() ? cuts[piece + 1] : 0;
-    if (cuts.size() > 2) out += (piece > 0 ? "\n" : "") + std::string("time ") + std::to_string(begin) + "\n";
+    const std::string at = column ? "time " + time_text(static_cast<double>(begin) * *column, passes::Timeline::Unit::cost) : "column " + std::to_string(begin);
+    if (cuts.size() > 2) out += (piece > 0 ? "\n" : "") + at + "\n";
     for (std::size_t r = 0; r < rows.size(); ++r) {
       std::string line = rows[r].name;
       line.resize(cuts.size() > 2 ? left : std::max(kName, line.size() + 1), ' ');

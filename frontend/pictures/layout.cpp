@@ -26,9 +26,14 @@ Rows::Rows(const Timeline& timeline) {
 
 std::string rank_text(const Timeline::Rank& rank) { return rank.replicas > 1 ? rank.name + " x " + std::to_string(rank.replicas) : rank.name; }
 
+std::string stages_text(const Timeline& timeline) {
+  const std::string_view text = timeline.source == Timeline::Source::operations ? text_of(timeline.stages) : "";
+  return text.empty() ? "" : ", " + std::string(text);
+}
+
 std::string figures_text(const Timeline& timeline) {
   return "makespan " + time_text(timeline.makespan, timeline.unit) + ", bubble " + share_text(timeline.bubble_span) + " of the span and " +
-         share_text(timeline.bubble_makespan) + " of the makespan";
+         share_text(timeline.bubble_makespan) + " of the makespan" + stages_text(timeline);
 }
 
 std::string legend_text(Shade shade) {

@@ -103,7 +103,7 @@ class Inputs {
  private:
   /// An operation of an order is several chunks in a row on its devices.
   void find_operations() {
-    std::vector<std::uint32_t> begins(dag_.nodes.size(), kNone), current(dag_.device_sets.size(), kNone);
+    std::vector<std::uint32_t> begins(dag_.nodes.size(), kNone), current(kPasses * dag_.device_sets.size(), kNone);  // pieces of two passes may alternate
     for (std::uint32_t id = 0; id < timeline_.operations.size(); ++id) {
       if (timeline_.operations[id].first.valid()) begins[timeline_.operations[id].first.index()] = id;
     }
@@ -111,7 +111,7 @@ class Inputs {
       const dag::Node& node = dag_.node(id);
       if (begins[id.index()] != kNone && !dag::runs_body(node.kind)) operation_of_[id.index()] = begins[id.index()];
       if (!dag::runs_body(node.kind)) continue;
-      std::uint32_t& running = current[node.devices.index()];
+      std::uint32_t& running = current[kPasses * node.devices.index() + static_cast<std::size_t>(node.pass)];
       if (begins[id.index()] != kNone) running = begins[id.index()];
       operation_of_[id.index()] = running;
       if (running != kNone && timeline_.operations[running].last == id) running = kNone;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
+
+#include "ir/dag/piece_text.h"
+#include "ir/dag/terms.h"
 
 namespace piper::repl {
 namespace {
@@ -13,16 +17,21 @@ using directive::OrderStep;
 
 class OrderWriter {
  public:
-  explicit OrderWriter(const dag::Dag& dag) : dag_(dag) {}
+  explicit OrderWriter(const dag::Dag& dag) : dag_(dag), texts_(dag) { find_named(); }
 
   void add_rank(const passes::OrdersTable::Row& row, DeviceSetId devices) {
     std::vector<std::uint32_t> top;
+    const std::vector<std::vector<dag::NodeId>> named = named_behind(row);
     for (std::size_t i = 0; i < row.ops.size();) {
       std::size_t end = i + 1;
       while (row.ops[i].group && end < row.ops.size() && row.ops[end].group == row.ops[i].group) ++end;
       std::vector<std::uint32_t> members;
+      const std::size_t first = i;
       for (; i < end; ++i) members.push_back(add_operation(row.ops[i]));
       top.push_back(members.size() == 1 ? members.front() : add_step(OrderStep::Kind::group, members, order_.steps[members.front()].loc));
+      for (std::size_t k = first; k < end; ++k) {
+        for (const dag::NodeId communication : named[k]) top.push_back(add_communication(communication));
+      }
     }
     directive::RankSteps rank;
     rank.devices = devices;
@@ -36,6 +45,59 @@ class OrderWriter {
   Order take() { return std::move(order_); }
 
  private:
+  /// A communication that an order names, and the work before which it names it.
+  void find_named() {
+    for (const auto& [before, after] : dag_.temporal) {
+      if (!dag::runs_body(dag_.node(after).kind)) named_.emplace(after, dag::NodeId());
+    }
+    if (named_.empty()) return;
+    for (auto& [communication, work] : named_) {
+      const dag::Node& node = dag_.node(communication);
+      if (!dag::is_send(node.kind) && !node.reduces_gradients()) continue;
+      for (const dag::Input& input : dag_.inputs_of(node)) {
+        if (input.source.node.valid()) dag::for_each_term(dag_, input.source, [&, &made_by = work](dag::Port term) { made_by = term.node; });
+      }
+    }
+    for (const dag::NodeId id : dag_.order) {
+      if (!dag::runs_body(dag_.node(id).kind)) continue;
+      for (const dag::Input& input : dag_.inputs_of(dag_.node(id))) {
+        const auto read = named_.find(input.source.node);
+        if (read != named_.end() && (!read->second.valid() || dag_.node(read->second).pass == Pass::R)) read->second = id;
+      }
+    }
+  }
+
+  /// For each operation of a row the communication that the order names behind it, as it is written.
+  std::vector<std::vector<dag::NodeId>> named_behind(const passes::OrdersTable::Row& row) const {
+    std::vector<std::vector<dag::NodeId>> behind(row.ops.size());
+    if (named_.empty()) return behind;
+    std::map<dag::NodeId, std::size_t> operation_of;
+    for (std::size_t i = 0; i < row.ops.size(); ++i) {
+      for (std::uint32_t k = 0; k < row.ops[i].num_nodes; ++k) operation_of[row.nodes[row.ops[i].first_node + k]] = i;
+    }
+    std::vector<std::pair<dag::NodeId, std::size_t>> last;  // members of a group are several before it
+    for (const auto& [before, after] : dag_.temporal) {
+      const auto operation = operation_of.find(before);
+      if (operation == operation_of.end() || !named_.contains(after)) continue;
+      if (!dag_.device_sets[dag_.node(after).devices].contains(dag_.device_sets[row.devices])) continue;
+      const auto known = std::find_if(last.begin(), last.end(), [&, named = after](const auto& each) { return each.first == named; });
+      if (known == last.end()) {
+        last.emplace_back(after, operation->second);
+      } else {
+        known->second = std::max(known->second, operation->second);
+      }
+    }
+    for (const auto& [communication, operation] : last) behind[operation].push_back(communication);
+    return behind;
+  }
+
+  std::uint32_t add_communication(dag::NodeId communication) {
+    const dag::Node& node = dag_.node(communication);
+    const dag::Node& work = dag_.node(named_.at(communication));
+    const directive::Part part = dag::is_send(node.kind) ? directive::Part::send : dag::is_recv(node.kind) ? directive::Part::recv : node.reduces_gradients() ? directive::Part::reduce : directive::Part::gather;
+    return add_named(work.pass, part, texts_.of(work.chunk), work.instance, node.loc);
+  }
+
   std::uint32_t add_step(OrderStep::Kind kind, const std::vector<std::uint32_t>& members, LocId loc) {
     OrderStep step;
     step.kind = kind;
@@ -47,22 +109,24 @@ class OrderWriter {
     return static_cast<std::uint32_t>(order_.steps.size() - 1);
   }
 
-  std::uint32_t add_operation(const Op& op) {
+  std::uint32_t add_operation(const Op& op) { return add_named(op.pass, directive::Part::none, op.region, dag_.node(op.first).instance, op.loc); }
+
+  std::uint32_t add_named(Pass pass, directive::Part part, std::string_view region, const dag::Instance& instance, LocId loc) {
     directive::OrderOp made;
-    made.pass = op.pass;
-    made.loc = op.loc;
+    made.pass = pass;
+    made.part = part;
+    made.loc = loc;
     made.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
-    add_region(op);
-    const dag::Instance& instance = dag_.node(op.first).instance;
+    add_region(region, loc);
     for (std::size_t dim = 0; dim < dag_.dims.size(); ++dim) {
-      if (instance.at[dim] != dag::Instance::kNone) add_coordinate(dag_.dims[dim].name, static_cast<std::uint32_t>(instance.at[dim]), false, op.loc);
+      if (instance.at[dim] != dag::Instance::kNone) add_coordinate(dag_.dims[dim].name, static_cast<std::uint32_t>(instance.at[dim]), false, loc);
     }
     made.num_coordinates = static_cast<std::uint32_t>(order_.coordinates.size()) - made.first_coordinate;
     order_.ops.push_back(made);
     OrderStep step;
     step.first = static_cast<std::uint32_t>(order_.ops.size() - 1);
     step.count = 1;
-    step.loc = op.loc;
+    step.loc = loc;
     order_.steps.push_back(step);
     return static_cast<std::uint32_t>(order_.steps.size() - 1);
   }
@@ -72,8 +136,7 @@ class OrderWriter {
   }
 
   /// `stage[2]`, `stage[0].block[1]`, `block[1].rest[0]`: parts between points.
-  void add_region(const Op& op) {
-    std::string_view region = op.region;
+  void add_region(std::string_view region, LocId loc) {
     Symbol before;
     while (!region.empty()) {
       const std::size_t point = std::min(region.find('.'), region.size());
@@ -87,12 +150,14 @@ class OrderWriter {
       const bool rest = name == "rest";
       const Symbol symbol = rest ? before : dag_.context->symbol(name);
       if (name == "model" && !rest) continue;
-      add_coordinate(symbol, index, all, op.loc, rest);
+      add_coordinate(symbol, index, all, loc, rest);
       before = symbol;
     }
   }
 
   const dag::Dag& dag_;
+  const dag::PieceTexts texts_;
+  std::map<dag::NodeId, dag::NodeId> named_;
   Order order_;
 };
 

@@ -9,7 +9,7 @@
 namespace piper::repl {
 namespace {
 
-constexpr std::string_view kCosts[] = {"b=", "bi=", "bw=", "f=", "keep=", "p2p=", "pair=", "r=", "reset", "w="};
+constexpr std::string_view kCosts[] = {"b=", "bi=", "bw=", "f=", "keep=", "p2p=", "pair=", "r=", "reset", "stages=cost", "stages=equal", "w="};
 
 std::vector<std::string> files_like(std::string_view word) {
   const std::size_t slash = word.rfind('/');

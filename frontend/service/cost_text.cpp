@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <set>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "frontend/service/nearest.h"
@@ -36,6 +38,19 @@ constexpr CostRow<MachineRates> kRates[] = {
     {"bandwidth", &MachineRates::bandwidth, 1, 1e21, "1 to 1e21"},
 };
 
+/// `stages=equal`, of operations alone.
+constexpr std::string_view kStages = "stages";
+constexpr std::pair<std::string_view, passes::StageCosts> kStageCosts[] = {{"cost", passes::StageCosts::weighed}, {"equal", passes::StageCosts::equal}};
+
+bool read_stages(std::string_view text, OperationCosts& costs, DiagnosticSink& sink) {
+  for (const auto& [name, stages] : kStageCosts) {
+    if (text == name) costs.stages = stages;
+    if (text == name) return true;
+  }
+  sink.report(Code::bad_cost, SourceRange(), "`stages` is `{}`, which is no rule for what a stage counts as", text).hint("write `stages=cost` or `stages=equal`");
+  return false;
+}
+
 template <typename Costs>
 const CostRow<Costs>* find_row(std::span<const CostRow<Costs>> rows, std::string_view name, DiagnosticSink& sink) {
   std::vector<std::string> names;
@@ -43,6 +58,7 @@ const CostRow<Costs>* find_row(std::span<const CostRow<Costs>> rows, std::string
     if (row.name == name) return &row;
     names.emplace_back(row.name);
   }
+  if (std::is_same_v<Costs, OperationCosts>) names.emplace_back(kStages);
   auto&& report = sink.report(Code::bad_cost, SourceRange(), "no cost is named `{}`", name);
   if (const auto meant = nearest(std::string(name), names)) {
     report.hint("did you mean `{}`?", *meant);
@@ -65,13 +81,17 @@ std::string usual(const CostRow<Costs>& row) {
 template <typename Costs>
 bool read_cost(std::string_view item, std::span<const CostRow<Costs>> rows, Costs& costs, std::set<std::string_view>& seen, DiagnosticSink& sink) {
   const std::size_t equals = item.find('=');
-  const CostRow<Costs>* row = find_row(rows, item.substr(0, equals), sink);
-  if (row == nullptr) return false;
-  if (!seen.insert(row->name).second) {
-    sink.report(Code::bad_cost, SourceRange(), "the cost `{}` is given twice", row->name).hint("keep one of them");
+  const std::string_view name = item.substr(0, equals), text = equals == std::string_view::npos ? std::string_view() : item.substr(equals + 1);
+  const bool is_stages = std::is_same_v<Costs, OperationCosts> && name == kStages;
+  const CostRow<Costs>* row = is_stages ? nullptr : find_row(rows, name, sink);
+  if (row == nullptr && !is_stages) return false;
+  if (!seen.insert(name).second) {
+    sink.report(Code::bad_cost, SourceRange(), "the cost `{}` is given twice", name).hint("keep one of them");
     return false;
   }
-  const std::string_view text = equals == std::string_view::npos ? std::string_view() : item.substr(equals + 1);
+  if constexpr (std::is_same_v<Costs, OperationCosts>) {
+    if (is_stages) return read_stages(text, costs, sink);
+  }
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc() && end == text.data() + text.size() && !text.empty();
@@ -119,6 +139,9 @@ std::string cost_text(const OperationCosts& costs) {
     char number[32];
     std::snprintf(number, sizeof number, "%.6g", *value);
     text += (text.empty() ? "" : " ") + std::string(row.name) + "=" + number;
+  }
+  for (const auto& [name, stages] : kStageCosts) {
+    if (costs.stages == stages) text += " " + std::string(kStages) + "=" + std::string(name);
   }
   return text;
 }

@@ -34,7 +34,7 @@ constexpr CommandRow kCommands[] = {
      "  ast      the syntax tree of the file\n"
      "  graph    the tensor graph, forward and backward; blocks that repeat stand once\n"
      "  orders   the order of operations on each rank\n"
-     "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two (svg, html too)\n"
+     "  grid     the same, drawn over time: F, R, BI and BW take one column, B takes two (svg, html: to scale)\n"
      "  timeline the same to scale, at costs; with --rates, --costs or --machine the plan in seconds (svg, html, perfetto too)\n"
      "  memory   bytes by class of each role, between two steps and when most lives (svg too)\n"
      "  comm     bytes by communicator and kind (svg too)\n"
@@ -47,7 +47,8 @@ constexpr CommandRow kCommands[] = {
     {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2, "say when everything runs, what is idle and why",
      "Runs the order of each rank in time, each operation as soon as its inputs are there, and prints makespan, span, the idle part of both\n"
      "(bubble), the work and the idle time of each rank, activations at their peak, and the critical path. Costs are those of one microbatch on\n"
-     "one device share, 1/P of the model for P ranks: an operation on one of S stages takes its cost times P/S. They are f, b, bi and bw of the\n"
+     "one device share, 1/P of the model for P ranks, where replicas are one rank: an operation takes its cost times P times its part of the model,\n"
+     "in flops and bytes of the op table, with --stages equal 1/S on one of S stages. A schedule by itself has equal links. Costs are f, b, bi, bw of the\n"
      "passes [1, bi+bw, 1, 1], pair of an F and a B of one overlap group together [one after the other], p2p of a message, which occupies nobody\n"
      "[0], and w, the part of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
      "is not made yet or for a message on its way, and imbalance: as much of the waits for data as the rank has less work than the busiest one.\n"
@@ -109,6 +110,7 @@ constexpr OptionRow kOptions[] = {
     {"--machine", "FILE[:NAME]", "", "the same on a machine that a .pipe file declares: memory and speed of devices, links of axes", kSimulates},
     {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
     {"--keep", "PART", "0", "the part of activations that the F of a recomputed pass keeps", kSimulates},
+    {"--stages", "RULE", "cost", "cost: a stage counts as what it costs by the op table; equal: as much as any other; the same as stages in --cost", kSimulates},
     {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
@@ -176,6 +178,9 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.kept_weights = value;
   } else if (name == "--keep") {
     arguments.kept_forward = value;
+  } else if (name == "--stages") {
+    if (!one_of(value, {"cost", "equal"})) return "`--stages " + value + "` is no rule: write `--stages cost` or `--stages equal`";
+    arguments.stages = value;
   } else if (name == "--print-after") {
     if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "rounds", "offload", "plan", "all"})) {
       return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `rounds`, `offload`, `plan` or `all`";
@@ -249,9 +254,9 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   if (arguments.reference && !arguments.profile.empty()) return "`--profile` is of a training run: leave out `--reference`";
   const bool page = arguments.command == Command::compare && arguments.format == "html";
   if (arguments.command != Command::show && !page && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
-  const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty();
+  const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty() || !arguments.stages.empty();
   if (of_operations && !(arguments.rates + arguments.costs_file + arguments.machine).empty()) {
-    return "costs of operations (`--cost`, `--w`, `--keep`) and of the plan's actions (`--rates`, `--costs`, `--machine`) are two simulations: write those of one";
+    return "costs of operations (`--cost`, `--w`, `--keep`, `--stages`) and of the plan's actions (`--rates`, `--costs`, `--machine`) are two simulations: write those of one";
   }
   return {};
 }

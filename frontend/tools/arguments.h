@@ -27,6 +27,7 @@ struct Arguments {
   std::string level;                            // show dag --level; empty: planned, or that of the file
   std::string cost, rates, costs_file, machine;  // --cost, --rates, --costs, --machine
   std::string kept_weights, kept_forward;       // --w, --keep
+  std::string stages;                           // --stages: `cost` or `equal`
   std::string print_after;                      // --print-after
   std::string device = "cpu";                   // --device
   std::string transport = "local";              // --transport

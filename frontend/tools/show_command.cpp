@@ -111,10 +111,10 @@ std::string show_graph(const Session& session, const tensor::Graph& graph) {
   return views::folded(tensor::print(graph, {.locations = arguments.locations, .all_regions = false})) + (derived ? "a derivative that names no region is in that of the operation it is `of`\n" : "");
 }
 
-std::string show_orders(const Session& session, const dag::Dag& dag, bool grid) {
+std::string show_orders(const Session& session, const dag::Dag& dag, const views::SimulationCosts& costs, bool grid) {
   const passes::OrdersTable table = passes::orders_table(dag);
   if (session.arguments().format == "json") return views::orders_json(table, dag);
-  return grid ? views::grid_text(table, dag, session.screen()) : views::orders_text(table);
+  return grid ? views::grid_text(table, dag, session.screen(), costs.operations.stages) : views::orders_text(table);
 }
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
@@ -124,8 +124,8 @@ std::optional<std::string> shown(Session& session, const Kind& kind, const dag::
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
   if (kind.name == "timeline") return timeline_picture(session, dag, costs);
-  if (format == "svg" || format == "html") return grid_picture(session, dag);
-  return show_orders(session, dag, kind.name == "grid");
+  if (format == "svg" || format == "html") return grid_picture(session, dag, costs);
+  return show_orders(session, dag, costs, kind.name == "grid");
 }
 
 /// The line as it may be written, of those that leave a program as it is without them.
@@ -216,6 +216,10 @@ int run_show(Console& console, const Arguments& arguments) {
   const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.machine + arguments.kept_weights + arguments.kept_forward).empty();
   if (costs && kind->name != "timeline") {
     console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline " << arguments.positional[1] << "`\n";
+    return kUsage;
+  }
+  if (!arguments.stages.empty() && kind->name != "timeline" && kind->name != "grid") {
+    console.err << "piper: `show " << kind->name << "` knows no costs: `--stages` is of `show grid` and `show timeline`\n";
     return kUsage;
   }
   if (arguments.device == "cuda" && kind->name != "program" && kind->name != "memory") {

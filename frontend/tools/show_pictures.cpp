@@ -12,7 +12,6 @@
 #include "frontend/pictures/traffic_view.h"
 #include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
-#include "passes/simulate/operations.h"
 
 namespace piper::tools {
 namespace {
@@ -59,10 +58,11 @@ std::optional<std::string> timeline_picture(Session& session, const dag::Dag& da
   return timeline ? std::optional(drawn(session, dag, std::move(*timeline))) : std::nullopt;
 }
 
-std::string grid_picture(Session& session, const dag::Dag& dag) {
-  passes::Timeline timeline = passes::simulate_units(dag);
-  timeline.join_groups();
-  return drawn(session, dag, std::move(timeline));
+std::optional<std::string> grid_picture(Session& session, const dag::Dag& dag, const views::SimulationCosts& costs) {
+  auto timeline = views::simulate(costs, dag, session.sink());
+  if (!timeline) return std::nullopt;
+  timeline->join_groups();
+  return drawn(session, dag, std::move(*timeline));
 }
 
 int show_metrics(Session& session, const std::string& folder) {

@@ -11,6 +11,7 @@ std::optional<views::SimulationCosts> read_simulation_costs(Session& session) {
   if (!arguments.cost.empty()) service::read_costs(arguments.cost, costs.operations, sink);
   if (!arguments.kept_weights.empty()) service::read_costs("w=" + arguments.kept_weights, costs.operations, sink);
   if (!arguments.kept_forward.empty()) service::read_costs("keep=" + arguments.kept_forward, costs.operations, sink);
+  if (!arguments.stages.empty()) service::read_costs("stages=" + arguments.stages, costs.operations, sink);
   if (!arguments.costs_file.empty()) {
     costs.actions = service::read_cost_file(arguments.costs_file, session.console().files, session.context().locations.files(), sink);
   }

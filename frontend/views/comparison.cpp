@@ -166,6 +166,10 @@ std::string comparison_text(const std::list<Compared>& all) {
   std::string text = pictures::text_table(rows, {true});
   const auto any = [&](const auto& holds) { return std::any_of(all.begin(), all.end(), holds); };
   if (any([](const Compared& one) { return pictures::runs_groups_in_turn(one.timeline); })) text += pictures::kGroupsInTurn;
+  for (const Timeline::Stages stages : {Timeline::Stages::weighed, Timeline::Stages::equal}) {
+    const bool shown = any([&](const Compared& one) { return one.timeline.source == Timeline::Source::operations && one.timeline.stages == stages; });
+    if (shown) text += std::string(text_of(stages)) + (stages == Timeline::Stages::weighed && any([](const Compared& one) { return one.by_itself; }) ? " in trains" : "") + "\n";
+  }
   if (any([](const Compared& one) { return one.by_itself; })) text += of_small_model(all.front().timeline.unit);
   return text;
 }

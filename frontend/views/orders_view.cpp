@@ -1,10 +1,13 @@
 #include "frontend/views/orders_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "frontend/pictures/cell_labels.h"
+#include "frontend/pictures/layout.h"
 #include "frontend/pictures/shade.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -128,8 +131,7 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
 
 namespace {
 
-std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const dag::Dag& dag) {
-  const passes::Timeline timeline = passes::simulate_units(dag);
+std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const passes::Timeline& columns) {
   const Labels labels(table);
   std::vector<pictures::GridRow> rows;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
@@ -138,11 +140,11 @@ std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const
     pictures::GridRow& row = rows.emplace_back();
     row.name = "rank " + std::to_string(r);
     std::map<std::string_view, std::size_t> regions;  // in the order in which the rank meets them
-    const passes::Timeline::Lane& lane = timeline.lanes[timeline.ranks[r].first_lane];
+    const passes::Timeline::Lane& lane = columns.lanes[columns.ranks[r].first_lane];
     for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
-      const Op& op = *ops.at(timeline.operation_of(entry).first);
-      const bool joined = entry > lane.first && op.group && timeline.group[entry - 1] == *op.group;
-      row.cells.push_back({static_cast<std::uint32_t>(timeline.start[entry]), static_cast<std::uint32_t>(timeline.finish[entry]), labels.marked(r, op), joined});
+      const Op& op = *ops.at(columns.operation_of(entry).first);
+      const bool joined = entry > lane.first && op.group && columns.group[entry - 1] == *op.group;
+      row.cells.push_back({static_cast<std::uint32_t>(columns.start[entry]), static_cast<std::uint32_t>(columns.finish[entry]), labels.marked(r, op), joined});
       const std::size_t region = regions.emplace(op.region, regions.size()).first->second;
       const pictures::ShadeRow& shade = pictures::row_of(pictures::shade_of(op.pass));
       row.colours.push_back(region % 2 == 0 ? shade.terminal : shade.terminal_other);
@@ -151,10 +153,28 @@ std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const
   return rows;
 }
 
+/// How long each column takes; nothing where they take different times.
+std::optional<double> time_of_column(const passes::Timeline& columns, const passes::Timeline& times) {
+  if (columns.makespan <= 0 || columns.size() != times.size()) return std::nullopt;
+  const double column = times.makespan / columns.makespan;
+  const auto same = [&](double time, double at) { return std::abs(time - at * column) <= 1e-9 * std::max(1.0, times.makespan); };
+  for (std::uint32_t entry = 0; entry < columns.size(); ++entry) {
+    if (!same(times.start[entry], columns.start[entry]) || !same(times.finish[entry], columns.finish[entry])) return std::nullopt;
+  }
+  return column;
+}
+
 }  // namespace
 
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen) {
-  return pictures::grid_text(grid_rows(table, dag), screen) + Labels(table).legend() + copies_legend(table);
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, passes::StageCosts stages) {
+  DiagnosticSink unread(dag.context->locations);
+  const passes::Timeline columns = passes::simulate_columns(dag);
+  const std::optional<passes::Timeline> times = passes::simulate_operations(dag, {.stages = stages}, unread);
+  const std::optional<double> column = times ? time_of_column(columns, *times) : std::nullopt;
+  std::string text = pictures::grid_text(grid_rows(table, columns), screen, column) + Labels(table).legend() + copies_legend(table);
+  if (!times || (column && std::abs(*column - 1) < 1e-9)) return text;
+  const std::string what = column ? "a column takes " + pictures::time_text(*column, times->unit) : "columns count operations, which take different times";
+  return text + what + ": " + pictures::figures_text(*times) + "\n";
 }
 
 }  // namespace piper::views

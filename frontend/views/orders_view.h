@@ -6,6 +6,7 @@
 
 #include "frontend/pictures/grid_text.h"
 #include "passes/order/orders_table.h"
+#include "passes/simulate/costs.h"
 
 namespace piper::views {
 
@@ -18,7 +19,8 @@ std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& ta
 /// The schema of `show orders --format json`.
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag);
 
-/// One row per rank, one column per unit of time: F, BI and BW take one, B takes two, messages none. `dag` is the one of the table.
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen);
+/// One row per rank, one column per operation: F, R, BI and BW take one, B takes two, messages none. `dag` is the one of the table. Where columns are no units of the
+/// timeline of operations, which has two stages per rank or stages of unequal cost, a line says what they are and gives the figures of that timeline at unit costs.
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, passes::StageCosts stages = passes::StageCosts::weighed);
 
 }  // namespace piper::views

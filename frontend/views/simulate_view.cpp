@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/pictures/layout.h"
 #include "frontend/pictures/picture.h"
 #include "frontend/pictures/text_table.h"
 #include "ir/byte_text.h"
@@ -152,7 +153,7 @@ std::string figures_text(const Timeline& timeline) {
   const std::vector<std::vector<std::string>> rows = {{"makespan", pictures::time_text(timeline.makespan, timeline.unit), "bubble " + number(timeline.bubble_makespan)},
                                                       {"span", pictures::time_text(timeline.span, timeline.unit), "bubble " + number(timeline.bubble_span)}};
   return pictures::text_table(rows, {true, false, true}) +
-         (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "") +
+         (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share" + pictures::stages_text(timeline) + "\n" : "") +
          (pictures::runs_groups_in_turn(timeline) ? pictures::kGroupsInTurn : "");
 }
 
@@ -160,7 +161,7 @@ std::string figures_line(const Timeline& timeline) {
   double peak = 0;
   for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
   return "makespan " + pictures::time_text(timeline.makespan, timeline.unit) + ", bubble " + pictures::share_text(timeline.bubble_span) + " of the span and " +
-         pictures::share_text(timeline.bubble_makespan) + " of the makespan" + (timeline.source == Timeline::Source::operations ? ", peak " + number(peak) : "");
+         pictures::share_text(timeline.bubble_makespan) + " of the makespan" + (timeline.source == Timeline::Source::operations ? ", peak " + number(peak) + pictures::stages_text(timeline) : "");
 }
 
 std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {
@@ -186,6 +187,7 @@ std::string simulation_json(const Timeline& timeline, const LocationTable& locat
   }
   Object root{{"schema", 1},
               {"unit", timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
+              {"stages", timeline.source == Timeline::Source::plan ? Value(nullptr) : timeline.stages == Timeline::Stages::equal ? Value("equal") : Value("weighed")},
               {"ranks", std::move(names)},
               {"makespan", timeline.makespan},
               {"span", timeline.span},

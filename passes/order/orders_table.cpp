@@ -1,6 +1,7 @@
 #include "passes/order/orders_table.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <variant>
 
@@ -38,9 +39,9 @@ class Table {
     const std::uint32_t per_copy = dims_.mb == kMaxSplitDims ? 1 : dag_.dims[dims_.mb].extent;
     const std::uint32_t copies = dims_.copy == kMaxSplitDims ? 1 : dag_.dims[dims_.copy].extent;
     out_.microbatches = per_copy * copies;
-    std::vector<Instance> last_instance(out_.rows.size());
     placed_.assign(copies, {});
     find_copies();
+    count_pieces();
     for (const NodeId id : dag_.order) {
       const Node& node = dag_.node(id);
       if (!runs_body(node.kind)) continue;
@@ -58,31 +59,14 @@ class Table {
       op.fetches = returns_[id.index()];
       if (!dag_.group.empty() && dag_.group[id.index()] != Dag::kNoGroup) op.group = dag_.group[id.index()];
       for (const std::uint32_t row : rows_of_[node.devices.index()]) {
-        std::vector<OrdersTable::Op>& ops = out_.rows[row].ops;
-        const bool joins = !ops.empty() && op.stage && ops.back().stage == op.stage && ops.back().pass == op.pass && last_instance[row] == node.instance &&
-                           ops.back().devices == op.devices && ops.back().group == op.group;
-        last_instance[row] = node.instance;
-        out_.rows[row].nodes.push_back(id);
-        if (joins) {
-          ++ops.back().num_nodes;
-          ops.back().last = id;
-          ops.back().offloads |= op.offloads;
-          ops.back().fetches |= op.fetches;
-          ops.back().region = stage_text(*op.stage);
-          ops.back().part_of_stage = false;
-          continue;
-        }
-        ops.push_back(op);
-        ops.back().first_node = static_cast<std::uint32_t>(out_.rows[row].nodes.size() - 1);
-        ops.back().num_nodes = 1;
-        ops.back().region = texts_.of(node.chunk);
-        ops.back().part_of_stage = op.stage && ops.back().region != stage_text(*op.stage);
+        out_.rows[row].ops.push_back(op);
       }
       if (node.pass == Pass::F) place(op);
     }
     for (OrdersTable::Row& row : out_.rows) {
-      number_parts(row.ops);
       members_in_text_order(row.ops);
+      join_pieces(row);
+      number_parts(row.ops);
     }
     finish_placement();
     return std::move(out_);
@@ -103,6 +87,68 @@ class Table {
         if (returns_to_device(dag_.node(input.source.node).kind)) returns_[n] = true;
       }
     }
+  }
+
+  /// The same stage, instance and place in the order.
+  bool beside(const OrdersTable::Op& a, const OrdersTable::Op& b) const {
+    return a.stage && a.stage == b.stage && a.devices == b.devices && a.group == b.group && dag_.node(a.first).instance == dag_.node(b.first).instance;
+  }
+
+  /// Pieces become operations.
+  void join_pieces(OrdersTable::Row& row) const {
+    std::vector<OrdersTable::Op> ops;
+    std::vector<std::vector<NodeId>> nodes;
+    for (OrdersTable::Op& piece : row.ops) {
+      const std::size_t known = operation_of(piece, ops, nodes);
+      if (known == ops.size()) {
+        nodes.push_back({piece.first});
+        ops.push_back(std::move(piece));
+        continue;
+      }
+      OrdersTable::Op& whole = ops[known];
+      whole.last = piece.last;
+      whole.offloads |= piece.offloads;
+      whole.fetches |= piece.fetches;
+      nodes[known].push_back(piece.first);
+    }
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      ops[i].first_node = static_cast<std::uint32_t>(row.nodes.size());
+      ops[i].num_nodes = static_cast<std::uint32_t>(nodes[i].size());
+      row.nodes.insert(row.nodes.end(), nodes[i].begin(), nodes[i].end());
+      const bool whole = ops[i].stage && (nodes[i].size() > 1 || pieces_of_stage(*ops[i].stage, ops[i].pass) == 1);
+      ops[i].region = whole ? stage_text(*ops[i].stage) : texts_.of(dag_.node(ops[i].first).chunk);
+      ops[i].part_of_stage = ops[i].stage && ops[i].region != stage_text(*ops[i].stage);
+    }
+    row.ops = std::move(ops);
+  }
+
+  /// How many chunks of a stage run in a pass.
+  std::uint32_t pieces_of_stage(std::uint32_t stage, Pass pass) const { return stage < pieces_.size() ? pieces_[stage][static_cast<std::size_t>(pass)] : 0; }
+
+  void count_pieces() {
+    for (const Chunk& chunk : dag_.chunks) {
+      const auto stage = dag_.stages.valid() && chunk.region.valid() ? dag_.regions.coordinate(chunk.region, dag_.stages) : std::nullopt;
+      if (!stage) continue;
+      if (pieces_.size() <= *stage) pieces_.resize(*stage + 1, {});
+      for (std::size_t pass = 0; pass < kPasses; ++pass) pieces_[*stage][pass] += chunk.bodies[pass].valid() ? 1 : 0;
+    }
+  }
+
+  /// The operation that a piece goes on; their number: it begins one. Pieces that run again alternate with those of their backward, and become the operation before it.
+  std::size_t operation_of(const OrdersTable::Op& piece, std::vector<OrdersTable::Op>& ops, std::vector<std::vector<NodeId>>& nodes) const {
+    const std::size_t none = ops.size();
+    if (none == 0 || !beside(ops.back(), piece)) return none;
+    if (ops.back().pass == piece.pass) return none - 1;
+    if (none == 1 || !beside(ops[none - 2], piece) || ops[none - 2].pass != piece.pass) return none;
+    const auto comes_back = [](Pass pass) { return pass == Pass::R || pass == Pass::B || pass == Pass::BI; };
+    const Pass between = ops.back().pass;
+    if (!comes_back(between) || !comes_back(piece.pass) || (between == Pass::R) == (piece.pass == Pass::R)) return none;
+    if (between == Pass::R) {
+      std::swap(ops[none - 2], ops[none - 1]);
+      std::swap(nodes[none - 2], nodes[none - 1]);
+    }
+    ops[none - 2].alternates = true;
+    return piece.pass == Pass::R ? none - 2 : none - 1;
   }
 
   std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(dag_.stages)) + "[" + std::to_string(stage) + "]"; }
@@ -198,6 +244,7 @@ class Table {
   Dims dims_;
   const PieceTexts texts_;
   OrdersTable out_;
+  std::vector<std::array<std::uint32_t, kPasses>> pieces_;  // per stage and pass: its chunks
   std::vector<bool> leaves_, returns_;               // per node: copies of what it makes, and of what it reads
   std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it holds
   std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage

@@ -2,7 +2,8 @@
 // The order of work on every rank as plain data: what `show orders` and `show grid` print (DESIGN section 8 has the JSON).
 //
 // Rows are the ranks that the orders speak of, replicas collapsed; without an order, and for ranks that no order claims, the distinct device sets
-// that run chunks. Consecutive chunks of one stage, pass and instance are one operation.
+// that run chunks. Consecutive chunks of one stage, pass and instance are one operation. A forward that runs again in pieces between the pieces of its backward is
+// one operation before it.
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,7 @@ struct OrdersTable {
     std::uint32_t copy = 0, slice = 0;
     std::optional<std::uint32_t> part;    // where the row has several of this name, pass and instance (a region runs in pieces, or as two calls): its number among them
     bool offloads = false, fetches = false;  // values that it makes go to the memory of the host behind it; values that it reads come back from there
+    bool alternates = false;              // R whose pieces run between those of the backward behind it
     std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members stand in text order
     DeviceSetId devices;
     LocId loc;
@@ -33,7 +35,7 @@ struct OrdersTable {
   struct Row {
     DeviceSetId devices;
     std::vector<Op> ops;
-    std::vector<dag::NodeId> nodes;
+    std::vector<dag::NodeId> nodes;                     // of one operation after the other
   };
   std::vector<Row> rows;                                // ascending by coordinates
   std::uint32_t stages = 0;                             // 0: no single partition

@@ -5,6 +5,12 @@
 
 namespace piper::passes {
 
+/// Which part of the model a stage counts as.
+enum class StageCosts : unsigned char {
+  weighed,  // what its operations cost by the op table
+  equal,    // as much as any other
+};
+
 struct OperationCosts {
   double f = 1, bi = 1, bw = 1;
   std::optional<double> b = {};     // bi + bw
@@ -13,6 +19,7 @@ struct OperationCosts {
   double w = 1;                     // the part of the activations that BI leaves to BW
   std::optional<double> r = {};     // of a recomputed pass: f; no effect where nothing is recomputed
   double keep = 0;                  // of its activations, what its F keeps
+  StageCosts stages = StageCosts::weighed;
 };
 
 }  // namespace piper::passes

@@ -65,12 +65,13 @@ std::vector<std::uint32_t> critical_path(const Timeline& timeline) {
 void fill_figures(Timeline& timeline) {
   timeline.makespan = 0;
   for (const double finish : timeline.finish) timeline.makespan = std::max(timeline.makespan, finish);
-  double total = 0, most = 0;
+  double total = 0, most = 0, ranks = 0;  // replicas count once
   timeline.span = 0;
   for (Timeline::Rank& rank : timeline.ranks) {
     fill_idle(timeline, rank);
     timeline.span = std::max(timeline.span, rank.last_end - rank.first_start);
-    total += rank.work;
+    total += rank.work / rank.alike;
+    ranks += 1.0 / rank.alike;
     most = std::max(most, rank.work);
   }
   for (Timeline::Rank& rank : timeline.ranks) {
@@ -78,7 +79,7 @@ void fill_figures(Timeline& timeline) {
     rank.idle.data -= rank.idle.imbalance;
     for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message, &rank.idle.room, &rank.idle.after_last}) *part = settled(*part, timeline.makespan);
   }
-  const double available = static_cast<double>(timeline.ranks.size()) * timeline.makespan;
+  const double available = ranks * timeline.makespan;
   timeline.bubble_makespan = available > 0 ? settled(1 - total / available, 1) : 0;
   timeline.bubble_span = timeline.span > 0 ? settled(1 - most / timeline.span, 1) : 0;
   timeline.critical = critical_path(timeline);

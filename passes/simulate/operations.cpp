@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 
+#include "ir/dag/terms.h"
 #include "passes/order/list_schedule.h"
 #include "passes/order/orders_table.h"
 #include "passes/simulate/activations.h"
@@ -42,30 +44,27 @@ std::vector<Group> groups_of(const Row& row) {
 class Simulation {
  public:
   Simulation(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink)
-      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag) {}
+      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag, costs.stages) {
+    count_ranks();
+    find_named();
+    for (const Row& row : table_.rows) has_pieces_ = has_pieces_ || std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.num_nodes > 1; });
+  }
 
   std::optional<Timeline> run() {
     dag_.context->poll();
     weigh();
-    if (costs_.pair) fuse_pairs();
     if (!find_times()) return std::nullopt;
     dag_.context->poll();
-    add_entries();
-    explain_waits();
-    add_messages();
-    fill_figures(out_);
-    return std::move(out_);
+    return timeline();
   }
 
-  Timeline units() {
-    rules_.cost.reserve(graph_.units());
-    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) rules_.cost.push_back(static_cast<double>(unit_cost(dag_.node(graph_.front(unit)))));
+  Timeline columns() {
+    cost_.assign(graph_.units(), 0);
+    for (const Row& row : table_.rows) {
+      for (const Op& op : row.ops) cost_[graph_.unit_of(op.first)] = static_cast<double>(unit_cost(dag_.node(op.first)));
+    }
     if (!find_times()) return {};
-    add_entries();
-    explain_waits();
-    add_messages();
-    fill_figures(out_);
-    return std::move(out_);
+    return timeline();
   }
 
   double bubble_span() {
@@ -73,23 +72,52 @@ class Simulation {
     if (!find_times()) return 0;
     double span = 0, most = 0;
     for (const Row& row : table_.rows) {
-      double begin = std::numeric_limits<double>::infinity(), end = 0, work = 0;
+      double begin = std::numeric_limits<double>::infinity(), end = 0;
       for (const NodeId node : row.nodes) {
-        const std::uint32_t unit = graph_.unit_of(node);
-        begin = std::min(begin, times_->start(unit));
-        end = std::max(end, times_->finish(unit));
-        work += rules_.cost[unit];
+        begin = std::min(begin, times_->start(graph_.unit_of(node)));
+        end = std::max(end, times_->finish(graph_.unit_of(node)));
       }
       span = std::max(span, end - begin);
-      most = std::max(most, work);
+      most = std::max(most, work_of(row));
     }
     return span > 0 ? 1 - most / span : 0;
   }
 
  private:
-  // ---- costs
+  // ---- what there is
 
-  double ranks() const { return static_cast<double>(table_.rows.size()); }
+  /// Ranks with the same work are replicas that an order names one by one.
+  void count_ranks() {
+    std::map<std::vector<NodeId>, std::uint32_t> count;
+    std::vector<const std::uint32_t*> of_row;
+    for (const Row& row : table_.rows) {
+      std::vector<NodeId> nodes = row.nodes;
+      std::sort(nodes.begin(), nodes.end());
+      std::uint32_t& alike = count[std::move(nodes)];
+      ++alike;
+      of_row.push_back(&alike);
+    }
+    for (const std::uint32_t* alike : of_row) alike_.push_back(*alike);
+    ranks_ = static_cast<double>(count.size());
+  }
+
+  /// Communication that an order names waits for the step before it.
+  void find_named() {
+    for (const auto& [before, after] : dag_.temporal) {
+      if (!runs_body(dag_.node(after).kind)) rules_.more.push_back({graph_.unit_of(before), graph_.unit_of(after), 0});
+    }
+  }
+
+  Timeline timeline() {
+    add_entries();
+    join_overlapping();
+    explain_waits();
+    add_messages();
+    fill_figures(out_);
+    return std::move(out_);
+  }
+
+  // ---- costs
 
   double cost_of(Pass pass) const {
     switch (pass) {
@@ -104,11 +132,25 @@ class Simulation {
 
   void weigh() {
     rules_.latency = costs_.p2p;
-    rules_.cost.assign(graph_.units(), 0);
+    cost_.assign(graph_.units(), 0);
     for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
       const Node& node = dag_.node(graph_.front(unit));
-      if (runs_body(node.kind)) rules_.cost[unit] = cost_of(node.pass) * ranks() * shares_.of(node, node.pass);
+      if (runs_body(node.kind)) cost_[unit] = cost_of(node.pass) * ranks_ * shares_.of(node, node.pass);
     }
+  }
+
+  /// What a rank works: things that run as one once.
+  double work_of(const Row& row) const {
+    double work = 0;
+    std::uint32_t counted = kNone;
+    for (const Op& op : row.ops) {
+      for (const NodeId node : nodes_of(row, op)) {
+        const std::uint32_t activity = rules_.runs_with[graph_.unit_of(node)];
+        if (activity != counted) work += rules_.cost[activity];
+        counted = activity;
+      }
+    }
+    return work;
   }
 
   std::span<const NodeId> nodes_of(const Row& row, const Op& op) const { return std::span(row.nodes).subspan(op.first_node, op.num_nodes); }
@@ -127,64 +169,114 @@ class Simulation {
     return forward != nullptr && backward != nullptr;
   }
 
-  void fuse_pairs() {
+  /// What runs as one: the pairs, and with `whole` the pieces of each operation.
+  void join_units(bool whole) {
+    rules_.cost = cost_;
     rules_.runs_with.resize(graph_.units());
-    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) rules_.runs_with[unit] = unit;
+    std::iota(rules_.runs_with.begin(), rules_.runs_with.end(), 0);
     for (const Row& row : table_.rows) {
-      for (const Group& group : groups_of(row)) {
-        if (is_pair(row, group)) fuse(row, group);
+      if (costs_.pair) {
+        for (const Group& group : groups_of(row)) {
+          if (is_pair(row, group)) join_pair(row, group);
+        }
+      }
+      for (const Op& op : row.ops) {
+        if (whole && op.num_nodes > 1) join(nodes_of(row, op));
       }
     }
+    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) rules_.runs_with[unit] = joined(unit);
   }
 
-  /// What two ranks run together is fused once.
-  void fuse(const Row& row, const Group& group) {
-    const std::uint32_t first = rules_.runs_with[graph_.unit_of(row.ops[group.first].first)];
+  /// The unit that stands for all that a unit runs with.
+  std::uint32_t joined(std::uint32_t unit) {
+    while (rules_.runs_with[unit] != unit) unit = rules_.runs_with[unit] = rules_.runs_with[rules_.runs_with[unit]];
+    return unit;
+  }
+
+  std::uint32_t join(std::span<const NodeId> nodes) {
+    const std::uint32_t first = joined(graph_.unit_of(nodes.front()));
+    for (const NodeId node : nodes) {
+      const std::uint32_t other = joined(graph_.unit_of(node));
+      if (other == first) continue;
+      rules_.runs_with[other] = first;
+      rules_.cost[first] += rules_.cost[other];
+    }
+    return first;
+  }
+
+  /// What two ranks run together is joined once.
+  void join_pair(const Row& row, const Group& group) {
+    std::vector<NodeId> nodes;
     double share = 0;
     for (std::size_t i = group.first; i < group.end; ++i) {
       for (const NodeId node : nodes_of(row, row.ops[i])) {
-        rules_.runs_with[graph_.unit_of(node)] = first;
+        nodes.push_back(node);
         share += shares_.of(dag_.node(node), dag_.node(node).pass) / 2;
       }
     }
-    rules_.cost[first] = *costs_.pair * ranks() * share;
+    const std::uint32_t first = join(nodes);
+    rules_.cost[first] = *costs_.pair * ranks_ * share;
   }
 
-  bool runs_together(const Op& a, const Op& b) const {
-    return !rules_.runs_with.empty() && rules_.runs_with[graph_.unit_of(a.first)] == rules_.runs_with[graph_.unit_of(b.first)];
-  }
+  bool runs_together(const Op& a, const Op& b) const { return rules_.runs_with[graph_.unit_of(a.first)] == rules_.runs_with[graph_.unit_of(b.first)]; }
 
   // ---- times
 
-  /// The nodes of each role in the order of the text, which is that of the DAG but for members of groups.
-  std::vector<std::vector<std::uint32_t>> list_order() const {
+  /// The nodes of each role in the order of the table: that of the DAG but for forwards that run again in pieces, and with `as_written` members of groups.
+  std::vector<std::vector<std::uint32_t>> list_order(bool as_written) const {
     std::vector<std::vector<std::uint32_t>> sequences = chunks_of_roles(dag_, graph_, roles_);
-    std::vector<std::uint32_t> rows_of(roles_.size(), 0);
+    std::vector<std::uint32_t> position;
     for (const Row& row : table_.rows) {
-      for (const std::uint32_t role : roles_.roles_of(row.devices)) ++rows_of[role];
-    }
-    for (const Row& row : table_.rows) {
-      if (groups_of(row).empty()) continue;
-      std::vector<std::uint32_t> sequence;
-      for (const Op& op : row.ops) {
-        for (const NodeId node : nodes_of(row, op)) sequence.push_back(graph_.unit_of(node));
+      const std::vector<Group> groups = groups_of(row);
+      if (groups.empty() && std::none_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.alternates; })) continue;
+      if (position.empty()) position = positions();
+      std::vector<NodeId> nodes = row.nodes;
+      for (const Group& group : groups) {
+        if (as_written) break;
+        const auto begin = nodes.begin() + row.ops[group.first].first_node;
+        const auto end = nodes.begin() + row.ops[group.end - 1].first_node + row.ops[group.end - 1].num_nodes;
+        std::sort(begin, end, [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
       }
-      for (const std::uint32_t role : roles_.roles_of(row.devices)) {
-        if (rows_of[role] == 1 && sequences[role].size() == sequence.size()) sequences[role] = sequence;
-      }
+      for (const std::uint32_t role : roles_.roles_of(row.devices)) put_in_order(nodes, sequences[role]);
     }
     return sequences;
   }
 
-  /// In list order; where the ranks would wait for each other then, the members of groups in the order of the plan, and that is told.
+  std::vector<std::uint32_t> positions() const {
+    std::vector<std::uint32_t> position(dag_.nodes.size(), 0);
+    for (std::uint32_t i = 0; i < dag_.order.size(); ++i) position[dag_.order[i].index()] = i;
+    return position;
+  }
+
+  /// The places that the nodes have in a sequence, filled in the order of the nodes.
+  void put_in_order(std::span<const NodeId> nodes, std::vector<std::uint32_t>& sequence) const {
+    std::vector<std::uint32_t> units;
+    for (const NodeId node : nodes) units.push_back(graph_.unit_of(node));
+    std::vector<std::uint32_t> sorted = units;
+    std::sort(sorted.begin(), sorted.end());
+    auto next = units.begin();
+    for (std::uint32_t& unit : sequence) {
+      if (std::binary_search(sorted.begin(), sorted.end(), unit)) unit = *next++;
+    }
+  }
+
+  /// With operations whole, or in pieces where the ranks would wait for each other then: other ranks work between the pieces.
+  bool find_times(bool as_written) {
+    rules_.sequences = list_order(as_written);
+    for (const bool whole : {true, false}) {
+      if (whole && !has_pieces_) continue;
+      join_units(whole);
+      times_.emplace(dag_, graph_, roles_, rules_);
+      if (times_->complete()) return true;
+    }
+    return false;
+  }
+
+  /// In list order; where the ranks would wait for each other then, the members of groups in the order of the plan, and that is reported.
   bool find_times() {
-    rules_.sequences = list_order();
-    times_.emplace(dag_, graph_, roles_, rules_);
-    if (times_->complete()) return true;
+    if (find_times(true)) return true;
     const std::vector<bool> started = times_->started();
-    rules_.sequences = chunks_of_roles(dag_, graph_, roles_);
-    times_.emplace(dag_, graph_, roles_, rules_);
-    const bool complete = times_->complete();
+    const bool complete = find_times(false);
     for (const Row& row : table_.rows) {
       for (const Group& group : groups_of(row)) {
         const Op& op = row.ops[group.first];
@@ -226,6 +318,7 @@ class Simulation {
   }
 
   void add_entries() {
+    out_.stages = costs_.stages == StageCosts::equal ? Timeline::Stages::equal : dag_.settings.train.empty() ? Timeline::Stages::links : Timeline::Stages::weighed;
     activations_.emplace(dag_, shares_, costs_);
     operation_of_.assign(dag_.nodes.size(), kNone);
     entry_of_.assign(graph_.units(), kNone);
@@ -238,6 +331,8 @@ class Simulation {
     rank.name = "rank " + std::to_string(r);
     add_planned(row, rank);
     rank.replicas = dag_.device_sets[row.devices].devices(dag_.mesh);
+    rank.alike = alike_[r];
+    rank.work = work_of(row);
     rank.first_lane = static_cast<std::uint32_t>(out_.lanes.size());
     rank.end_lane = rank.first_lane + 1;
     const auto first = static_cast<std::uint32_t>(out_.size());
@@ -246,7 +341,6 @@ class Simulation {
     for (const Op& op : row.ops) ops.push_back(&op);
     const auto start = [&](const Op& op) { return times_->start(graph_.unit_of(op.first)); };
     std::stable_sort(ops.begin(), ops.end(), [&](const Op* a, const Op* b) { return start(*a) < start(*b); });
-    std::uint32_t counted = kNone;
     for (const Op* op : ops) {
       const auto entry = static_cast<std::uint32_t>(out_.size());
       double finish = 0;
@@ -254,9 +348,6 @@ class Simulation {
         const std::uint32_t unit = graph_.unit_of(node);
         finish = std::max(finish, times_->finish(unit));
         if (entry_of_[unit] == kNone) entry_of_[unit] = entry;
-        const std::uint32_t activity = rules_.runs_with.empty() ? unit : rules_.runs_with[unit];
-        if (activity != counted) rank.work += rules_.cost[activity];
-        counted = activity;
       }
       out_.add_entry(start(*op), finish, operation(*op), op->group.value_or(kNone));
       binding_.push_back(binding_node(row, *op));
@@ -282,25 +373,39 @@ class Simulation {
     return nodes[at];
   }
 
-  /// Of a row, when it holds more and less of its part of a device share. What runs together adds before it lets go.
+  /// Of a row, when it holds more and less of its part of a device share. What runs together adds before it lets go, and of a forward that runs again in pieces each
+  /// piece is held for its own backward alone.
   void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
     std::vector<std::pair<double, double>> changes, arrivals;  // time, by how much
+    const auto start = [&](NodeId node) { return times_->start(graph_.unit_of(node)); };
     const auto finish = [&](NodeId node) { return times_->finish(graph_.unit_of(node)); };
+    const auto more = [&](NodeId node, double time) { changes.emplace_back(time, activations_->from_start(dag_.node(node))); };
+    const auto less = [&](NodeId node, double time) {
+      if (is_backward(dag_.node(node).pass)) activations_->arrivals(dag_.node(node), [&](NodeId maker, double part) { arrivals.emplace_back(finish(maker), part); });
+      changes.emplace_back(time, -activations_->until_finish(dag_.node(node)));
+    };
+    std::vector<std::uint32_t> position;
     for (std::size_t i = 0; i < ops.size();) {
       std::size_t next = i + 1;
+      if (ops[i]->alternates && next < ops.size()) {
+        if (position.empty()) position = positions();
+        std::vector<NodeId> nodes(nodes_of(row, *ops[i]).begin(), nodes_of(row, *ops[i]).end());
+        nodes.insert(nodes.end(), nodes_of(row, *ops[next]).begin(), nodes_of(row, *ops[next]).end());
+        std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
+        double time = start(ops[i]->first);
+        for (const NodeId node : nodes) {
+          more(node, time = std::max(time, start(node)));
+          less(node, time = std::max(time, finish(node)));
+        }
+        i = next + 1;
+        continue;
+      }
       while (next < ops.size() && ops[i]->group && runs_together(*ops[i], *ops[next])) ++next;
       for (std::size_t k = i; k < next; ++k) {
-        double more = 0;
-        for (const NodeId node : nodes_of(row, *ops[k])) more += activations_->from_start(dag_.node(node));
-        changes.emplace_back(times_->start(graph_.unit_of(ops[k]->first)), more);
+        for (const NodeId node : nodes_of(row, *ops[k])) more(node, start(ops[k]->first));
       }
       for (std::size_t k = i; k < next; ++k) {
-        double less = 0;
-        for (const NodeId node : nodes_of(row, *ops[k])) {
-          less += activations_->until_finish(dag_.node(node));
-          if (is_backward(ops[k]->pass)) activations_->arrivals(dag_.node(node), [&](NodeId maker, double part) { arrivals.emplace_back(finish(maker), part); });
-        }
-        changes.emplace_back(finish(ops[k]->last), -less);
+        for (const NodeId node : nodes_of(row, *ops[k])) less(node, finish(ops[k]->last));
       }
       i = next;
     }
@@ -313,7 +418,7 @@ class Simulation {
     double held = 0;
     for (const auto& [time, by] : changes) {
       if (by == 0) continue;
-      held += by * ranks();
+      held += by * ranks_;
       rank.peak = std::max(rank.peak, held);
       if (out_.curve_time.size() > first && out_.curve_time.back() == time) {
         out_.curve_value.back() = held;
@@ -325,6 +430,16 @@ class Simulation {
     const auto end = static_cast<std::uint32_t>(out_.curve_time.size());
     out_.curves.push_back({static_cast<std::uint32_t>(out_.ranks.size() - 1), std::nullopt, first, end});
     rank.end_curve = rank.first_curve + 1;
+  }
+
+  /// Where members of groups run piece by piece, in each other's gaps, they are shown as running together.
+  void join_overlapping() {
+    for (const Timeline::Lane& lane : out_.lanes) {
+      for (std::uint32_t e = lane.first + 1; e < lane.end; ++e) {
+        const bool together = out_.start[e] == out_.start[e - 1] && out_.finish[e] == out_.finish[e - 1];
+        if (!together && out_.start[e] < out_.finish[e - 1] && out_.group[e] != kNone) return out_.join_groups();
+      }
+    }
   }
 
   // ---- why
@@ -369,8 +484,8 @@ class Simulation {
   void add_messages() {
     for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
       if (graph_.sort(unit) != WorkGraph::Sort::communication || !is_message(dag_.node(graph_.front(unit)).kind)) continue;
-      const std::uint32_t maker = times_->cause(unit);
-      if (maker == kNone || graph_.sort(maker) != WorkGraph::Sort::work) continue;
+      const std::uint32_t maker = maker_of(unit);
+      if (maker == kNone) continue;
       std::uint32_t reader = kNone;
       for (const std::uint32_t to : graph_.successors(unit)) {
         if (graph_.sort(to) == WorkGraph::Sort::work && (reader == kNone || times_->start(to) < times_->start(reader))) reader = to;
@@ -379,6 +494,21 @@ class Simulation {
       out_.messages.push_back({entry_of_[maker], entry_of_[reader], times_->start(unit), times_->finish(unit), bytes_of(unit)});
     }
     std::stable_sort(out_.messages.begin(), out_.messages.end(), [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
+  }
+
+  /// The work that makes the last of what a message carries; kNone: no work makes it.
+  std::uint32_t maker_of(std::uint32_t unit) const {
+    std::uint32_t maker = kNone;
+    for (const NodeId member : graph_.members(unit)) {
+      for (const Input& input : dag_.inputs_of(dag_.node(member))) {
+        if (!input.source.node.valid()) continue;
+        for_each_term(dag_, input.source, [&](Port term) {
+          const std::uint32_t made = graph_.unit_of(term.node);
+          if (graph_.sort(made) == WorkGraph::Sort::work && (maker == kNone || times_->finish(made) > times_->finish(maker))) maker = made;
+        });
+      }
+    }
+    return maker;
   }
 
   std::int64_t bytes_of(std::uint32_t unit) const {
@@ -396,6 +526,10 @@ class Simulation {
   const WorkGraph graph_;
   const RoleTable roles_;
   const Shares shares_;
+  std::vector<std::uint32_t> alike_;  // per row: how many have the same work
+  double ranks_ = 0;                  // that do different work
+  bool has_pieces_ = false;           // some operation is several chunks
+  std::vector<double> cost_;          // per unit by itself
   std::optional<Activations> activations_;  // where curves are wanted
   WorkRules rules_;
   std::optional<WorkTimes> times_;
@@ -412,10 +546,10 @@ std::optional<Timeline> simulate_operations(const Dag& dag, const OperationCosts
   return Simulation(dag, costs, sink).run();
 }
 
-Timeline simulate_units(const Dag& dag) {
+Timeline simulate_columns(const Dag& dag) {
   const OperationCosts unit;
   DiagnosticSink unread(dag.context->locations);
-  return Simulation(dag, unit, unread).units();
+  return Simulation(dag, unit, unread).columns();
 }
 
 double bubble_span(const Dag& dag) {

@@ -1,21 +1,24 @@
 #pragma once
-// Which part of the model's work a chunk is: 1/S of it where it is one of S stages, whatever its size.
+// The part of the model's work that a chunk is.
 //
-//   4 stages on 2 ranks: 1/4 each, which is 2/4 of a device share; without stages by flops and bytes of the op table
+//   a train                   by flops and bytes of the op table, stages, regions and what runs again alike
+//   a schedule by itself      by the links of the chain that stands for a model, each of which is one weight
+//   StageCosts::equal         1/S where it is one of S stages: 4 stages on 2 ranks are 1/4 each, which is 2/4 of a device share
 
 #include <array>
 #include <vector>
 
 #include "ir/dag/dag.h"
+#include "passes/simulate/costs.h"
 
 namespace piper::passes {
 
 class Shares {
  public:
-  explicit Shares(const dag::Dag& dag);
+  Shares(const dag::Dag& dag, StageCosts stages);
 
   /// The part of its pass over the whole model that one run of a chunk's pass does for one microbatch; for one of q slices 1/q of that. What is not split into
-  /// microbatches does all of them.
+  /// microbatches does all of them. The parts of a pass add up to 1, or of backwards to the part of the model that is trained.
   double of(const dag::Node& node, Pass pass) const { return of_[static_cast<std::size_t>(pass)][node.chunk.index()] * instance_factor(node.instance); }
 
  private:

@@ -32,6 +32,15 @@ std::string_view text_of(Timeline::Why why) {
   return "";
 }
 
+std::string_view text_of(Timeline::Stages stages) {
+  switch (stages) {
+    case Timeline::Stages::weighed: return "stages weighed by cost";
+    case Timeline::Stages::equal: return "stages equal";
+    case Timeline::Stages::links: return "";
+  }
+  return "";
+}
+
 void Timeline::join_groups() {
   for (const Lane& lane : lanes) {
     for (std::uint32_t first = lane.first; first < lane.end;) {

@@ -31,6 +31,9 @@ struct Timeline {
   enum class Source : std::uint8_t { operations, plan, measured };
   Unit unit = Unit::cost;
   Source source = Source::operations;
+  /// What a stage counts as (operations): what it costs; as much as any other; or, of a schedule by itself, as its links of the chain.
+  enum class Stages : std::uint8_t { weighed, equal, links };
+  Stages stages = Stages::links;
 
   // ---- what runs
 
@@ -68,6 +71,7 @@ struct Timeline {
   struct Rank {
     std::string name;                          // `rank 0` where an order speaks of ranks (operations), `pp0` (plan)
     std::uint64_t replicas = 1;                // devices of the mesh that do the same
+    std::uint32_t alike = 1;                   // ranks with the same work, this one counted: replicas that an order names one by one
     std::uint32_t first_lane = 0, end_lane = 0;
     std::uint32_t first_curve = 0, end_curve = 0;
     double first_start = 0, last_end = 0;      // of its compute lane; both 0 without entries
@@ -135,5 +139,7 @@ struct Timeline {
 
 /// As texts and pictures say it: `waits for a message`.
 std::string_view text_of(Timeline::Why why);
+/// `stages weighed by cost`, `stages equal`; empty for the links of a schedule by itself.
+std::string_view text_of(Timeline::Stages stages);
 
 }  // namespace piper::passes

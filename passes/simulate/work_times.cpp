@@ -26,6 +26,7 @@ WorkTimes::WorkTimes(const Dag& dag, const WorkGraph& graph, const RoleTable& ro
   for (const std::vector<std::uint32_t>& sequence : rules.sequences) {
     for (std::size_t i = 1; i < sequence.size(); ++i) link(sequence[i - 1], sequence[i], 0);
   }
+  for (const Link& asked : rules.more) link(asked.from, asked.to, asked.latency);
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
     if (graph.sort(unit) == WorkGraph::Sort::communication && is_message(unit)) network_.duration[unit] = rules.latency;
     for (const std::uint32_t to : graph.successors(unit)) {

@@ -2,7 +2,7 @@
 // When the chunks of an ordered DAG run: each role takes its own one after the other, each as soon as its inputs are there. What else there is takes no time,
 // but for messages, which may take some on their way and occupy nobody.
 //
-//   const WorkTimes times(dag, graph, roles, {.cost = costs, .sequences = chunks_of_roles(dag, graph, roles)});
+//   const WorkTimes times(dag, graph, roles, {.cost = costs, .sequences = chunks_of_roles(dag, graph, roles), .runs_with = itself});
 //   times.start(graph.unit_of(node))
 
 #include <vector>
@@ -17,7 +17,8 @@ struct WorkRules {
   std::vector<double> cost;                           // per unit; of units that run as one, on the first of them
   double latency = 0;                                 // of a message, and of an edge between devices that none have in common
   std::vector<std::vector<std::uint32_t>> sequences;  // per role: its units in the order in which it runs them
-  std::vector<std::uint32_t> runs_with;               // per unit: the unit that it starts and ends with, itself where it runs alone; empty: all do
+  std::vector<std::uint32_t> runs_with;               // per unit: the unit that it starts and ends with, itself where it runs alone
+  std::vector<Link> more;                             // between units: what an order asks for beside the sequences
 };
 
 /// The chunks of each role, in the order of the DAG.
@@ -41,7 +42,7 @@ class WorkTimes {
   std::vector<bool> started() const;
 
  private:
-  std::uint32_t activity(std::uint32_t unit) const { return runs_with_.empty() ? unit : runs_with_[unit]; }
+  std::uint32_t activity(std::uint32_t unit) const { return runs_with_[unit]; }
 
   std::vector<std::uint32_t> runs_with_;
   Network network_;
