@@ -519,9 +519,9 @@ TEST(Grid, IsFoldedBetweenCells) {
   const std::string whole =
       "rank 0  F0 F1 .  .  B0    .  B1\n"
       "rank 1  .  F0 B0    F1 B1\n";
-  EXPECT_EQ(pictures::grid_text(rows, {}), whole);
-  EXPECT_EQ(pictures::grid_text(rows, {.columns = 80, .colours = false}), whole);
-  EXPECT_EQ(pictures::grid_text(rows, {.columns = 24, .colours = false}),
+  EXPECT_EQ(pictures::grid_text(rows, {}, 1), whole);
+  EXPECT_EQ(pictures::grid_text(rows, {.columns = 80, .colours = false}, 1), whole);
+  EXPECT_EQ(pictures::grid_text(rows, {.columns = 24, .colours = false}, 1),
             "time 0\n"
             "rank 0  F0 F1 .  .\n"
             "rank 1  .  F0 B0\n"
@@ -530,7 +530,7 @@ TEST(Grid, IsFoldedBetweenCells) {
             "rank 0  B0    .  B1\n"
             "rank 1  F1 B1\n");
   // Four columns have room, and a cell goes over the end of the fourth.
-  EXPECT_EQ(pictures::grid_text(rows, {.columns = 21, .colours = false}),
+  EXPECT_EQ(pictures::grid_text(rows, {.columns = 21, .colours = false}, 1),
             "time 0\n"
             "rank 0  F0 F1 .  .\n"
             "rank 1  .  F0 B0\n"
@@ -542,16 +542,20 @@ TEST(Grid, IsFoldedBetweenCells) {
             "time 7\n"
             "rank 0  B1\n"
             "rank 1\n");
+  // The time is that of the timeline, where columns have one.
+  for (const auto& [column, says] : {std::pair(std::optional(0.5), "\ntime 3.5\n"), {std::optional<double>(), "\ncolumn 7\n"}}) {
+    EXPECT_NE(pictures::grid_text(rows, {.columns = 21, .colours = false}, column).find(says), std::string::npos);
+  }
   // A terminal too narrow for one unit of time still gets one at a time.
-  EXPECT_EQ(count(pictures::grid_text(rows, {.columns = 3, .colours = false}), "time "), 9u);
+  EXPECT_EQ(count(pictures::grid_text(rows, {.columns = 3, .colours = false}, 1), "time "), 9u);
 }
 
 TEST(Grid, ColoursChangeNoLetter) {
   static const std::regex sgr("\x1b\\[[0-9;]*m"), blanks(" +\n");
   for (const std::size_t columns : {0, 20, 24, 80}) {
-    const std::string coloured = pictures::grid_text(rows_of_one_f_one_b(), {columns, true});
-    EXPECT_NE(coloured, pictures::grid_text(rows_of_one_f_one_b(), {columns, false}));
-    EXPECT_EQ(std::regex_replace(std::regex_replace(coloured, sgr, ""), blanks, "\n"), pictures::grid_text(rows_of_one_f_one_b(), {columns, false})) << columns;
+    const std::string coloured = pictures::grid_text(rows_of_one_f_one_b(), {columns, true}, 1);
+    EXPECT_NE(coloured, pictures::grid_text(rows_of_one_f_one_b(), {columns, false}, 1));
+    EXPECT_EQ(std::regex_replace(std::regex_replace(coloured, sgr, ""), blanks, "\n"), pictures::grid_text(rows_of_one_f_one_b(), {columns, false}, 1)) << columns;
   }
 }
 

@@ -217,7 +217,7 @@ TEST(Simulate, PairsAreAForwardAndABackward) {
 /// As a file of a plan may have it: work without a microbatch is that of all of them.
 TEST(Simulate, WorkThatIsNotSplitCountsForAllMicrobatches) {
   Compiled compiled("gpipe", "", sizes(2, 4));
-  const passes::Shares shares(compiled.dag());
+  const passes::Shares shares(compiled.dag(), passes::StageCosts::weighed);
   for (dag::Node node : compiled.dag().nodes) {
     if (!dag::runs_body(node.kind)) continue;
     EXPECT_NEAR(shares.of(node, node.pass), 1.0 / 2, kExact);
