@@ -129,6 +129,9 @@ class Module {
 /// The text of `show ast`: one node per line, indented, with its range as `[line:column-line:column]`.
 std::string print(const Module& module, const SourceTable& files);
 
+/// The same text without the ranges: equal for two texts that differ in layout only.
+std::string print_without_ranges(const Module& module);
+
 /// An expression on one line in source form, parenthesised only where needed; `<error>` for what did not parse.
 std::string source_text(const Expr& expr);
 

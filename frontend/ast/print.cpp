@@ -8,7 +8,8 @@ namespace {
 
 class Printer {
  public:
-  explicit Printer(const SourceTable& files) : files_(files) {}
+  /// Without `files` no range is printed.
+  explicit Printer(const SourceTable* files) : files_(files) {}
 
   std::string take() { return std::move(out_); }
 
@@ -55,11 +56,13 @@ class Printer {
 
  private:
   void line(std::string_view kind, SourceRange range, std::string_view text) {
-    LineColumn begin = files_.line_column(range.file, range.begin), end = files_.line_column(range.file, range.end);
     out_.append(2 * depth_, ' ');
     out_ += kind;
-    out_ += " [" + std::to_string(begin.line) + ':' + std::to_string(begin.column) + '-' + std::to_string(end.line) + ':' +
-            std::to_string(end.column) + ']';
+    if (files_ != nullptr) {
+      LineColumn begin = files_->line_column(range.file, range.begin), end = files_->line_column(range.file, range.end);
+      out_ += " [" + std::to_string(begin.line) + ':' + std::to_string(begin.column) + '-' + std::to_string(end.line) + ':' +
+              std::to_string(end.column) + ']';
+    }
     if (!text.empty()) out_ += ' ';
     out_ += text;
     out_ += '\n';
@@ -97,7 +100,7 @@ class Printer {
   void stmt(const Stmt& stmt);
   void directive(const Stmt& stmt);
 
-  const SourceTable& files_;
+  const SourceTable* files_;
   std::string out_;
   std::size_t depth_ = 0;
 };
@@ -228,10 +231,13 @@ void Printer::directive(const Stmt& stmt) {
 
 }  // namespace
 
-std::string print(const Module& module, const SourceTable& files) {
-  Printer printer(files);
+static std::string print(const Module& module, Printer printer) {
   for (const Item* item : module.items) printer.item(*item);
   return printer.take();
 }
+
+std::string print(const Module& module, const SourceTable& files) { return print(module, Printer(&files)); }
+
+std::string print_without_ranges(const Module& module) { return print(module, Printer(nullptr)); }
 
 }  // namespace piper::ast

@@ -62,7 +62,6 @@ std::vector<Word> words_of(std::string_view text) {
       word.spaced = !between.empty() || (lexeme.end < text.size() && (text[lexeme.end] == ' ' || text[lexeme.end] == '\t' || text[lexeme.end] == '\n' || text[lexeme.end] == '\r'));
     }
     if (word.kind == LexemeKind::comment) {
-      while (word.text.ends_with(' ') || word.text.ends_with('\t')) word.text.remove_suffix(1);
       if (!words.empty()) words.back().spaced = true;  // blanks will stand before the comment
     }
     words.push_back(word);

@@ -1,6 +1,7 @@
 // The layout of the project, as edits of the lines that differ.
 
 #include "frontend/format/format.h"
+#include "frontend/format/same_program.h"
 #include "frontend/lsp/methods.h"
 
 namespace piper::lsp {
@@ -11,6 +12,7 @@ json::Value formatting(Request& request) {
   if (!request.file().valid() || request.document().path().ends_with(".pir")) return edits;
   const std::string after = format::format(before);
   if (after == before) return edits;
+  if (!format::same_program(before, after)) throw Refusal{ErrorCode::request_failed, "in the layout of the project this text would be another program, which is a mistake of the formatter: please report it with the text"};
   // What is the same at both ends stays, so that marks and cursors there do; in whole lines.
   std::size_t begin = 0;
   while (begin < before.size() && begin < after.size() && before[begin] == after[begin]) ++begin;

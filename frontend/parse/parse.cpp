@@ -72,6 +72,40 @@ std::vector<std::unique_ptr<antlr4::Token>> antlr_tokens(const std::vector<Token
   return list;
 }
 
+/// What ANTLR needs for one tree, which lives as long.
+class ParseTree {
+ public:
+  ParseTree(std::string_view text, FileId file, const Tokens& tokens, SelectedReports& sink) : source_(antlr_tokens(tokens.list)), stream_(&source_) {
+    stream_.fill();  // messages look at tokens that the parser has not reached
+    parser_.emplace(&stream_);
+    parser_->removeErrorListeners();
+    parser_->setErrorHandler(std::make_shared<ErrorStrategy>(text, file, sink));
+    program_ = parser_->program();
+  }
+  generated::PipeParser::ProgramContext* program() const { return program_; }
+
+ private:
+  antlr4::ListTokenSource source_;
+  antlr4::CommonTokenStream stream_;
+  std::optional<generated::PipeParser> parser_;
+  generated::PipeParser::ProgramContext* program_ = nullptr;
+};
+
+/// Reads a text that has no mistake of syntax. False, and nothing reported, where it has one.
+bool read_as_written(std::string_view text, FileId file, DiagnosticSink& sink, ast::Module& module) {
+  DiagnosticSink found(sink.locations());
+  SelectedReports reports(found, [](Code, SourceRange) { return true; });
+  const Tokens tokens = tokenize(text, file, Reading::as_written, reports);
+  if (found.has_errors()) return false;
+  const ParseTree tree(text, file, tokens, reports);
+  if (found.has_errors()) return false;
+  AstBuilder(text, file, tokens.docs, reports, module).build(tree.program());
+  if (found.has_errors()) return false;
+  module.comments = module.copy(tokens.comments);
+  forward(found, sink);
+  return true;
+}
+
 }  // namespace
 
 ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
@@ -102,7 +136,8 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
     std::sort(module.faults.begin(), module.faults.end());
     report_not_shown(sink, last_hidden, shown - std::min(shown, kShownErrors), "file");
   };
-  Tokens tokens = tokenize(text, file, reports);
+  if (read_as_written(text, file, sink, module)) return module;
+  Tokens tokens = tokenize(text, file, Reading::with_mistakes, reports);
   module.comments = module.copy(tokens.comments);
   if (tokens.too_deep) {
     std::vector<ast::Item*> items = {module.make<ast::ErrorItem>(module.range)};
@@ -110,15 +145,8 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
     finish();
     return module;
   }
-
-  antlr4::ListTokenSource source(antlr_tokens(tokens.list));
-  antlr4::CommonTokenStream stream(&source);
-  stream.fill();  // messages look at tokens that the parser has not reached
-  generated::PipeParser parser(&stream);
-  parser.removeErrorListeners();
-  auto strategy = std::make_shared<ErrorStrategy>(text, file, reports);
-  parser.setErrorHandler(strategy);
-  AstBuilder(text, file, tokens.docs, reports, module).build(parser.program());
+  ParseTree tree(text, file, tokens, reports);
+  AstBuilder(text, file, tokens.docs, reports, module).build(tree.program());
   finish();
   return module;
 }

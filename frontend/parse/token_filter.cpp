@@ -20,6 +20,10 @@ std::string one_character_per_byte(std::string_view text) {
   return ascii;
 }
 
+std::string_view without_blank_end(std::string_view comment) {
+  return comment.substr(0, comment.find_last_not_of(" \t\r\v\f") + 1);
+}
+
 using Lexer = generated::PipeLexer;
 
 bool can_end_statement(std::size_t type) {
@@ -101,16 +105,18 @@ std::size_t closer_of(std::size_t opener) {
 /// Reads lexer tokens, writes parser tokens.
 class TokenFilter {
  public:
-  TokenFilter(std::string_view text, FileId file, SelectedReports& sink) : text_(text), file_(file), sink_(sink) {}
+  TokenFilter(std::string_view text, FileId file, Reading reading, SelectedReports& sink) : text_(text), file_(file), reading_(reading), sink_(sink) {}
 
   Tokens run() {
     lex();
     warn_of_divisions(raw_, text_, file_, sink_);
     replace_foreign_forms(raw_, text_, file_, sink_);
     take_unknown();
-    brace_colon_blocks(raw_, text_, file_, sink_);
-    close_blocks_by_indentation(raw_, text_, file_, sink_);
-    find_unclosed();
+    if (recovers()) {
+      brace_colon_blocks(raw_, text_, file_, sink_);
+      close_blocks_by_indentation(raw_, text_, file_, sink_);
+      find_unclosed();
+    }
     for (next_ = 0; next_ < raw_.size() && !result_.too_deep; ++next_) take(raw_[next_]);
     auto end = static_cast<std::uint32_t>(text_.size());
     close_down_to(0, {end, end}, "the file ends here");
@@ -129,6 +135,7 @@ class TokenFilter {
     std::uint32_t begin, end;
   };
 
+  bool recovers() const { return reading_ == Reading::with_mistakes; }
   SourceRange range(const Token& token) const { return {file_, token.begin, token.end}; }
   std::string_view text(const Token& token) const { return text_.substr(token.begin, token.end - token.begin); }
 
@@ -196,7 +203,7 @@ class TokenFilter {
   }
 
   void add_comment(std::uint32_t begin, std::uint32_t end, bool first_on_line) {
-    if (text_[end - 1] == '\r') --end;
+    end = begin + static_cast<std::uint32_t>(without_blank_end(text_.substr(begin, end - begin)).size());
     const SourceRange range{file_, begin, end};
     if (first_on_line || raw_.empty()) {
       result_.comments.push_back({range, ast::CommentPlace::before, 0});
@@ -215,7 +222,7 @@ class TokenFilter {
     if (line.starts_with("////")) return;  // a ruler, not documentation
     line.remove_prefix(3);
     if (line.starts_with(' ')) line.remove_prefix(1);
-    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    line = without_blank_end(line);
     if (!doc.empty()) doc += '\n';
     doc += line;
   }
@@ -461,7 +468,7 @@ class TokenFilter {
 
   void take(RawToken token) {
     rename_keyword(token);
-    bool item = begins_item(token), statement = begins_statement(token);
+    const bool item = recovers() && begins_item(token), statement = recovers() && begins_statement(token);
     if (item) {
       close_down_to(0, {token.begin, token.end}, "here a new declaration begins");
       item_ = token.type;
@@ -554,6 +561,7 @@ class TokenFilter {
 
   std::string_view text_;
   FileId file_;
+  Reading reading_;
   SelectedReports& sink_;
   RawTokens raw_;
   std::size_t next_ = 0;
@@ -569,6 +577,6 @@ class TokenFilter {
 
 }  // namespace
 
-Tokens tokenize(std::string_view text, FileId file, SelectedReports& sink) { return TokenFilter(text, file, sink).run(); }
+Tokens tokenize(std::string_view text, FileId file, Reading reading, SelectedReports& sink) { return TokenFilter(text, file, reading, sink).run(); }
 
 }  // namespace piper::parse

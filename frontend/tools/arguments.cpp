@@ -74,13 +74,14 @@ constexpr CommandRow kCommands[] = {
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all\n"
      "kernels (kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers where NVRTC is found.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
-    {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
+    {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 4, "explain a diagnostic, or a schedule of the library",
      "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures\n"
-     "and grid at the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
+     "and grid at the sizes of -D [4 for axes, 8 for numbers], and all others beside it. A schedule is also found by the names that the field has for it,\n"
+     "such as 1F1B or ZB-H1. Without an argument, the list of all codes.",
      ""},
     {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber, "put programs into the layout of the project",
-     "Rewrites the files in place. `-` reads standard input and writes to standard output. A declaration with mistakes of syntax is left as it is.\n"
-     "With --check nothing is written: the files that differ are listed, and the exit code is 1.", "FILE is a .pipe file, or `-`.\n"},
+     "Rewrites the files in place. `-` reads standard input and writes to standard output. A file with mistakes of syntax stays as it is: they\n"
+     "are reported, and the exit code is 1. With --check nothing is written: the files that differ are listed, and the exit code is 1.", "FILE is a .pipe file, or `-`.\n"},
     {Command::repl, "repl", "piper repl [FILE]", 0, 1, "a session: define, draw, change and look again",
      "Reads lines and answers each: items, `let` and `var`, expressions, and commands such as `:grid zbv p=4 m=8`; `:help` lists them. FILE is loaded\n"
      "first, and watched: when it changes, what is shown is drawn again. On a terminal lines can be edited, with history and completion. With\n"

@@ -1,10 +1,12 @@
 #include <filesystem>
 #include <iterator>
 
-#include "frontend/format/format.h"
+#include "frontend/format/same_program.h"
+#include "frontend/parse/parse.h"
 #include "frontend/source/write_file.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/session.h"
+#include "ir/diagnostics/report_again.h"
 
 namespace piper::tools {
 namespace {
@@ -16,6 +18,16 @@ bool is_replaceable(const std::string& path) {
   return !std::filesystem::is_other(status);
 }
 
+/// The text in the layout of the project; nothing where it has mistakes, which are reported: what such a text means is a guess.
+std::optional<std::string> formatted(Session& session, FileId file) {
+  const SourceTable& files = session.context().locations.files();
+  DiagnosticSink found(session.context().locations);
+  parse::parse(files, file, found);
+  if (!found.has_errors()) return format::checked_format(files.text(file), file, session.sink());
+  for (const Diagnostic& diagnostic : found.sorted()) report_again(diagnostic, session.sink());
+  return std::nullopt;
+}
+
 }  // namespace
 
 int run_fmt(Console& console, const Arguments& arguments) {
@@ -24,9 +36,9 @@ int run_fmt(Console& console, const Arguments& arguments) {
   for (const std::string& path : arguments.positional) {
     if (path == "-") {
       const std::string text = console.in != nullptr ? std::string(std::istreambuf_iterator<char>(*console.in), {}) : std::string();
-      const std::string formatted = format::format(text);
-      differs = differs || formatted != text;
-      if (!arguments.check) console.out << formatted;
+      const std::optional<std::string> layout = formatted(session, session.context().locations.files().add("<stdin>", text));
+      differs = differs || (layout && *layout != text);
+      if (layout && !arguments.check) console.out << *layout;
       continue;
     }
     if (!arguments.check && !is_replaceable(path)) {
@@ -36,12 +48,12 @@ int run_fmt(Console& console, const Arguments& arguments) {
     const std::optional<FileId> file = source::open(path, {}, console.files, session.context().locations.files(), session.sink());
     if (!file) continue;
     const std::string_view text = session.context().locations.files().text(*file);
-    const std::string formatted = format::format(text);
-    if (formatted == text) continue;
+    const std::optional<std::string> layout = formatted(session, *file);
+    if (!layout || *layout == text) continue;
     differs = true;
     if (arguments.check) {
       console.out << path << "\n";
-    } else if (const std::error_code error = source::write_file(path, formatted)) {
+    } else if (const std::error_code error = source::write_file(path, *layout)) {
       session.sink().report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(error.value()));
     }
   }

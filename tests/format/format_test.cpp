@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "frontend/format/format.h"
+#include "frontend/format/same_program.h"
 #include "frontend/parse/lexemes.h"
 #include "frontend/parse/parse.h"
 #include "tests/support/damage.h"
@@ -35,6 +36,18 @@ std::vector<std::filesystem::path> programs() {
   }
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+/// Every `.pipe` file of the tree, those with mistakes too.
+std::vector<std::string> all_files() {
+  std::vector<std::filesystem::path> paths = programs();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("tests")) {
+    if (entry.path().extension() == ".pipe" && entry.file_size() < 20000) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> list;
+  for (const auto& path : paths) list.push_back(read(path));
+  return list;
 }
 
 /// The blocks of a page that are programs.
@@ -174,8 +187,116 @@ void expect_same_program(const std::string& text) {
   EXPECT_EQ(meaning(formatted), meaning(text)) << text;
 }
 
+/// With names of that many characters, so that lines are broken at each place where one can be.
+std::string with_long_names(std::string_view text, std::size_t length) {
+  std::string result;
+  std::size_t end = 0;
+  for (const parse::Lexeme& lexeme : parse::lexemes(text)) {
+    result += text.substr(end, lexeme.end - end);
+    end = lexeme.end;
+    if (lexeme.kind == parse::LexemeKind::name && lexeme.end - lexeme.begin < length) result += std::string(length - (lexeme.end - lexeme.begin), '_');
+  }
+  return result + std::string(text.substr(end));
+}
+
+constexpr std::size_t kNameLengths[] = {0, 24, 45, 64, 100, 131};
+
 TEST(Format, KeepsTheProgramAndItsComments) {
-  for (const std::string& text : texts()) expect_same_program(text);
+  for (const std::string& text : texts()) {
+    for (const std::size_t length : kNameLengths) expect_same_program(with_long_names(text, length));
+  }
+  for (const std::string& text : all_files()) {
+    for (const std::size_t length : {0, 64}) expect_same_program(with_long_names(text, length));
+  }
+}
+
+TEST(Format, SeesAnotherProgram) {
+  const std::pair<const char*, const char*> same[] = {
+      {"", "\n\n"},
+      {"mesh m(p:2)", "mesh  m(\n    p: 2\n)\n"},
+      {"def f(a: cursor) -> steps { F a; F a }\n", "def f(a: cursor) -> steps {\n    F a\n    F a\n}\n"},
+      {"param x = 1  // one \t\nparam y = 2\n", "param x = 1 // one\r\nparam y = 2\r\n"},
+      {"/// doc \nparam x = 1\n", "/// doc\nparam x = 1\n"},
+  };
+  for (const auto& [a, b] : same) EXPECT_TRUE(format::same_program(a, b)) << a << b;
+  const std::pair<const char*, const char*> different[] = {
+      {"mesh m(p: 2)\n", "mesh m(p: 3)\n"},
+      {"mesh m(p: 2)\n", ""},
+      {"param x = 1 // one\n", "param x = 1\n"},
+      {"param x = 1 // one\n", "param x = 1 // two\n"},
+      {"param x = 1 // one\nparam y = 2\n", "param x = 1\n// one\nparam y = 2\n"},
+      {"param x = [1, 2 /// doc\n]\n", "param x = [1, /// doc\n2]\n"},
+      {"/// doc\nparam x = 1\n", "// doc\nparam x = 1\n"},
+      {"def f() -> int { let a, b = g(); return a }\n", "def f() -> int {\n    let a,\n        c = g()\n    return a\n}\n"},
+      {"def f() -> int { return 1 + 2 }\n", "def f() -> int { return 1\n + 2 }\n"},
+  };
+  for (const auto& [a, b] : different) {
+    EXPECT_FALSE(format::same_program(a, b)) << a << b;
+    LocationTable locations;
+    const FileId file = locations.files().add("a.pipe", a);
+    DiagnosticSink sink(locations);
+    EXPECT_FALSE(format::keeps_program(a, b, file, sink));
+    EXPECT_TRUE(sink.reported(Code::layout_changes_program));
+  }
+}
+
+/// A line end is a `;` only where the token before it can end a statement, also where the next line begins like a statement.
+TEST(Format, ALineMayGoOnWithAWordThatBeginsStatements) {
+  const char* const bodies[] = {
+      "stream p2p: model.send,\n        model.recv with window: 2",
+      "stream p2p:\n        model.send, model.recv",
+      "stream\n        p2p: model.send",
+      "stream p2p: model.send with\n        window: 2,\n        priority: 1",
+      "place a,\n        model.rest on\n        p[0]",
+      "replicate a,\n        model.rest over\n        dp with\n        zero: 1,\n        prefetch: 2",
+      "recompute a,\n        model.rest with\n        window: 2",
+      "partition model into\n        stage: 2 with\n        sizes: [1, 2]",
+      "split batch into\n        copy: 2,\n        mb: 4 in\n        model.rest",
+      "let\n        x = 1",
+      "let x,\n        y,\n        z = f()",
+      "var\n        x = 1",
+      "x =\n        3",
+      "data:\n        synthetic(batch: 4)",
+      "order\n        zbv_ranks(p, m)",
+      "require x and\n        model == 1 or\n        y else\n        \"no\"",
+      "for i in\n        0..2,\n        j in 0..3 {\n        f(i)\n    }",
+      "order {\n        rank\n            r in p,\n            q in dp {\n            cursor\n                a =\n                stage[r]\n                backward\n                stage[0]\n"
+      "            at 6*i +\n                r: F a &\n                B a\n        }\n    }",
+      "if a and\n        model == 1 {\n        f()\n    } else if\n        b {\n        g()\n    }",
+      "shard a,\n        model.rest over\n        tp by\n        heads,\n        kv_heads",
+      "f(\n        let_it: 3,\n        x: 1,\n        at: 2\n    )",
+  };
+  for (const char* const body : bodies) {
+    const std::string text = "train t = m() on d {\n    " + std::string(body) + "\n}\n";
+    EXPECT_TRUE(parses(text)) << text;
+    for (const std::size_t length : kNameLengths) expect_same_program(with_long_names(text, length));
+  }
+  const char* const items[] = {
+      "param\n    x = 1\n",
+      "mesh\n    m(p: 2)\n",
+      "mesh m =\n    n as\n    (p: 2)\n",
+      "train\n    t = m() on\n    d {\n}\n",
+      "def f(x:\n    int =\n    3,\n    y: int = 4) ->\n    int {\n    return x\n}\n",
+      "use std.\n    models.\n    mlp\n",
+      "model f(x: tensor[batch, dim:\n    4], order:\n    cursor) ->\n    tensor[batch] {\n    weight w[dim,\n        out: 3],\n        v[dim] =\n        ones\n    return x @\n        w\n}\n",
+  };
+  for (const char* const item : items) {
+    for (const std::size_t length : kNameLengths) expect_same_program(with_long_names(item, length));
+  }
+}
+
+/// Blanks at the end of a comment, of any kind, belong to the line end.
+TEST(Format, BlanksAtTheEndOfAComment) {
+  for (const char* blanks : {" ", "\t", "\r", "\r ", " \r", "\r \r", "\v", "\f \t", "\r\r\r"}) {
+    for (const char* end : {"\n", "\r\n"}) {
+      for (const char* comment : {"// in", "/// in", "//", "param x = 1 // in", "param x = [1, // in"}) {
+        const std::string text = "mesh m(p: 2)" + std::string(end) + comment + blanks + end + (std::string_view(comment).find('[') == std::string_view::npos ? "mesh n(p: 2)" : "2]") + end;
+        const std::string formatted = format::format(text);
+        EXPECT_EQ(format::format(formatted), formatted) << testing::PrintToString(text);
+        EXPECT_TRUE(format::same_program(text, formatted)) << testing::PrintToString(text);
+      }
+    }
+  }
 }
 
 /// Where the declarations of a text begin, and where it ends.
@@ -205,7 +326,10 @@ TEST(Format, TakesACommentBehindEachToken) {
       };
       for (std::size_t at = 0; at < lexemes.size(); ++at) {
         const bool is_new = lexemes[at].kind != parse::LexemeKind::comment && tried.insert(word(0) + word(at - 1) + word(at) + word(at + 1)).second;
-        if (is_new) expect_same_program(declaration.substr(0, lexemes[at].end) + "// c\n" + declaration.substr(lexemes[at].end));
+        if (!is_new) continue;
+        const std::string commented = declaration.substr(0, lexemes[at].end) + "// c\n" + declaration.substr(lexemes[at].end);
+        expect_same_program(commented);
+        expect_same_program(with_long_names(commented, 64));
       }
     }
   }
@@ -244,7 +368,9 @@ TEST(Format, KeepsProgramsHoweverTheyAreWritten) {
   });
   for_each_case(20, [&](Random& random) {
     Context context;
-    expect_same_program(disarranged(random_program(context, random).source, random));
+    const std::string text = disarranged(random_program(context, random).source, random);
+    expect_same_program(text);
+    expect_same_program(with_long_names(text, random.pick(std::vector<std::size_t>(std::begin(kNameLengths), std::end(kNameLengths)))));
   });
 }
 

@@ -110,7 +110,7 @@ const std::vector<Program>& programs() {
         Context context;
         DiagnosticSink sink(context.locations);
         SelectedReports reports(sink, [](Code, SourceRange) { return true; });
-        for (const parse::Token& token : parse::tokenize(program.text, context.locations.files().add("a.pipe", program.text), reports).list) {
+        for (const parse::Token& token : parse::tokenize(program.text, context.locations.files().add("a.pipe", program.text), parse::Reading::as_written, reports).list) {
           if (token.end > token.begin) program.tokens.push_back(token);
         }
         programs.push_back(std::move(program));
