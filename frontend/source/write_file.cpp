@@ -31,6 +31,18 @@ std::error_code write_in_place(const std::string& path, std::string_view text) {
 
 }  // namespace
 
+std::error_code open_beside(const std::string& path, int& descriptor, std::string& aside) {
+  // LLVM's createUniqueFile replaces every `%` of a path, also one in the name of a folder. Only the ending comes from it here.
+  for (int tries = 0; tries < 128; ++tries) {
+    llvm::SmallString<16> ending;
+    fs::createUniquePath("%%%%%%%%", ending, /*MakeAbsolute=*/false);
+    aside = path + "." + ending.str().str();
+    const std::error_code error = fs::openFile(aside, descriptor, fs::CD_CreateNew, fs::FA_Write, fs::OF_None, fs::owner_read | fs::owner_write);
+    if (error != std::errc::file_exists) return error;
+  }
+  return std::make_error_code(std::errc::file_exists);
+}
+
 std::error_code write_file(const std::string& path, std::string_view text) {
   llvm::SmallString<256> real(path);
   auto permissions = static_cast<fs::perms>(0666 & ~fs::getUmask());
@@ -43,10 +55,10 @@ std::error_code write_file(const std::string& path, std::string_view text) {
     if (const std::error_code error = fs::real_path(path, real)) return error;
     permissions = status.permissions();
   }
-  // A name that nobody has, in the same folder: a rename does not cross disks. LLVM's TempFile would take the process's signals for itself.
+  // In the same folder, because a rename does not cross disks. LLVM's TempFile would take the process's signals for itself.
   int descriptor = -1;
-  llvm::SmallString<256> aside;
-  if (const std::error_code error = fs::createUniqueFile(real + ".%%%%%%%%", descriptor, aside, fs::OF_None, fs::owner_read | fs::owner_write)) return error;
+  std::string aside;
+  if (const std::error_code error = open_beside(real.str().str(), descriptor, aside)) return error;
   std::error_code error = write(descriptor, text);
   if (!error) error = fs::setPermissions(descriptor, permissions);
   if (const std::error_code closed = fs::closeFile(descriptor); !error) error = closed;

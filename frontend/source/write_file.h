@@ -13,6 +13,10 @@ namespace piper::source {
 /// plain file, such as a device or a pipe, is written to.
 std::error_code write_file(const std::string& path, std::string_view text);
 
+/// Creates and opens an empty file in the folder of `path` under a name that no file has: `path`, a dot and eight digits. `path` may have any characters. The
+/// caller renames or removes the file.
+std::error_code open_beside(const std::string& path, int& descriptor, std::string& aside);
+
 /// Whether both name one file that is there.
 bool same_file(const std::string& a, const std::string& b);
 

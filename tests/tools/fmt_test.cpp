@@ -28,6 +28,41 @@ TEST(Fmt, RewritesFilesAndStandardInput) {
   EXPECT_NE(missing.err.find("P1001"), std::string::npos) << missing.err;
 }
 
+TEST(Fmt, RefusesAMistakeOfSyntax) {
+  const TemporaryFolder folder;
+  const std::string text = "mesh  m(p:2)\ndef f( -> int {\n}\n";
+  folder.write("a.pipe", text);
+  folder.write("before", text);
+  folder.write("b.pipe", "mesh  m(p:2)\n");
+  for (const char* command : {"fmt a.pipe", "fmt --check a.pipe", "fmt - < a.pipe", "fmt --check - < a.pipe"}) {
+    const ProcessResult run = shell(folder, "\"$0\" " + std::string(command) + "; code=$?; cmp a.pipe before && exit $code");
+    EXPECT_EQ(run.exit_code, 1) << command;
+    EXPECT_EQ(run.out, "") << command;
+    EXPECT_NE(run.err.find(":2:"), std::string::npos) << command << run.err;
+  }
+  // The other files are formatted.
+  EXPECT_EQ(shell(folder, "\"$0\" fmt a.pipe b.pipe; cat b.pipe").out, "mesh m(p: 2)\n");
+  // A warning is no mistake, and nothing is said of it.
+  const ProcessResult warned = shell(folder, "printf 'param x = 8 // 2\\n' | \"$0\" fmt -");
+  EXPECT_EQ(warned.out + warned.err, "param x = 8  // 2\n");
+}
+
+// LLVM replaces a `%` of a path for temporary files.
+TEST(Fmt, AFolderMayBeCalledAnything) {
+  const TemporaryFolder folder;
+  folder.write("net.pipe", kTiny);
+  for (const char* name : {"d%r", "%%%%%%%%", "100%", "%s %n", "a b", "ü\"'$", "-x", "*?[", "new\nline"}) {
+    folder.write("name", name);
+    const ProcessResult run = shell(folder, "d=$(cat name); mkdir ./\"$d\" && printf 'mesh   m(p:2)\\n' > ./\"$d/x%.pipe\" && \"$0\" fmt ./\"$d/x%.pipe\" && cat ./\"$d/x%.pipe\" && "
+                                            "\"$0\" show grid gpipe -D p=2 -D m=2 --format svg -o ./\"$d/o%.svg\" && \"$0\" build net.pipe -o ./\"$d/build%\" >/dev/null && "
+                                            "\"$0\" show dag net.pipe -o ./\"$d/%.pir\" && ls ./\"$d\"");
+    EXPECT_EQ(run.out, "mesh m(p: 2)\n%.pir\nbuild%\no%.svg\nx%.pipe\n") << name << run.err;
+    EXPECT_EQ(run.exit_code, 0) << name << run.err;
+  }
+  const ProcessResult run = shell(folder, "\"$0\" train net.pipe --interpret --trace d%r/trace.json --profile d%r/costs.json >/dev/null && test -s d%r/trace.json && test -s d%r/costs.json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
 TEST(Fmt, WritesNothingButItsFile) {
   const TemporaryFolder folder;
   folder.write("a.pipe", "mesh  m(p:2)\n");
