@@ -43,9 +43,11 @@ Value Evaluator::run(const sema::Function& function, Frame& frame) {
   returned_ = Value();
   const bool statements = function.sort() != ast::FunctionSort::def || function.result.is(sema::TypeKind::order);
   const bool outer = std::exchange(skips_statements, statements);
+  const sema::Function* const caller = std::exchange(running_, &function);
   ++functions_;
   execute(*function.syntax->body, frame);
   --functions_;
+  running_ = caller;
   skips_statements = outer;
   abandons_ = false;
   if (failed_) return {};

@@ -244,6 +244,8 @@ class Evaluator {
   bool first_warning(Code code, LocId loc);
   Flow execute_require(const ast::RequireStmt& stmt, Frame& frame);
   void require_failed(const ast::RequireStmt& stmt, Frame& frame);
+  /// The sizes near those of the schedule or model being run at which its requirements hold; empty where none are known.
+  std::string legal_sizes(const Frame& frame) const;
 
   const sema::Program* program_;
   Context* context_;
@@ -253,6 +255,7 @@ class Evaluator {
   std::uint64_t steps_ = 0;
   std::uint32_t nesting_ = 0;
   std::uint32_t functions_ = 0;  // being run
+  const sema::Function* running_ = nullptr;  // the innermost of them
   bool failed_ = false;
   bool broken_ = false;
   std::vector<Loop> loops_;  // those that are running, the innermost last

@@ -1,5 +1,6 @@
 // Statements: the ones of every body here, the others by the builder in force.
 
+#include "frontend/lower/evaluate/legal_sizes.h"
 #include "frontend/lower/schedule/machine_builder.h"
 #include "frontend/lower/model/model_builder.h"
 #include "frontend/lower/schedule/schedule_builder.h"
@@ -256,7 +257,20 @@ void Evaluator::require_failed(const ast::RequireStmt& stmt, Frame& frame) {
   if (const LocId placement = rank != nullptr ? schedule->held_beside() : LocId(); placement.valid()) {
     report.related(placement, "the order follows this placement")
         .hint("place the stages so that it holds, or write an `order` beside the call: it replaces the schedule's own");
+  } else if (const std::string sizes = rank == nullptr && order == nullptr ? legal_sizes(frame) : std::string(); !sizes.empty()) {
+    report.hint("the nearest that `{}` accepts: {}", running_->name(), sizes);
   }
+}
+
+std::string Evaluator::legal_sizes(const Frame& frame) const {
+  if (running_ == nullptr || running_->sort() == ast::FunctionSort::def) return {};
+  std::vector<std::optional<std::int64_t>> given;
+  for (std::size_t i = 0; i < running_->params.size(); ++i) {
+    const sema::Type type = running_->params[i];
+    const bool size = (type.is(sema::TypeKind::integer) || type.is(sema::TypeKind::axis)) && !frame.slots[i].none();
+    given.push_back(size ? std::optional(to_int(frame.slots[i])) : std::nullopt);
+  }
+  return nearest_legal_sizes(*running_, given);
 }
 
 }  // namespace piper::lower
