@@ -18,12 +18,22 @@ void OrderBuilder::rank(const ast::RankStmt& stmt, Frame& frame) {
   if (std::exchange(evaluator_->cursors_told, false)) leave_out_ranks_of(value_, pending);
 }
 
-void leave_out_ranks_of(OrderValue& value, std::size_t first_pending) {
-  while (value.pending.size() > first_pending) {
-    const std::uint32_t rank = value.pending.back().rank;
-    value.order.ranks.erase(value.order.ranks.begin() + rank);
-    while (value.pending.size() > first_pending && value.pending.back().rank == rank) value.pending.pop_back();
+void leave_out(OrderValue& value, const std::vector<bool>& ranks) {
+  std::vector<std::uint32_t> number(ranks.size());  // of those that stay
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    number[i] = static_cast<std::uint32_t>(kept);
+    if (!ranks[i]) value.order.ranks[kept++] = value.order.ranks[i];
   }
+  value.order.ranks.resize(kept);
+  std::erase_if(value.pending, [&](const PendingGradient& pending) { return ranks[pending.rank]; });
+  for (PendingGradient& pending : value.pending) pending.rank = number[pending.rank];
+}
+
+void leave_out_ranks_of(OrderValue& value, std::size_t first_pending) {
+  std::vector<bool> ranks(value.order.ranks.size());
+  for (std::size_t i = first_pending; i < value.pending.size(); ++i) ranks[value.pending[i].rank] = true;
+  leave_out(value, ranks);
 }
 
 void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame) {

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "frontend/lower/evaluate/evaluator.h"
+#include "frontend/lower/schedule/held_table.h"
 #include "ir/directive/numbers.h"
 
 namespace piper::lower {
@@ -63,20 +66,8 @@ class ScheduleBuilder {
   /// Outer ones first, so that what they claim is known.
   void evaluate_orders();
   std::optional<OrderValue> evaluate_order(const ast::OrderStmt& stmt, Frame& frame);
-  /// How much of what `held` is asked a target of a `place` names, for each index that it names.
-  enum class Covers : std::uint8_t { no, part, all };
-  struct PlacedBy {
-    const directive::Place* place;
-    const directive::Selector* target;
-    const directive::Coordinate* indices;  // of what the partition made; null where the target names none
-    Covers covers;
-    Symbol part;  // on which it depends; none: the pass
-    bool here;
-  };
-  /// `dims`: what splits make; `part` is set where a name makes the difference.
-  static Covers covers(const directive::Selector& target, const directive::Selector& asked, Symbol made, std::span<const Symbol> dims, Symbol& part);
-  /// The targets that place what the partition made, those that hold over others first.
-  std::vector<PlacedBy> places_of(const directive::Selector& asked, const directive::Partition& made, const DeviceSet& devices) const;
+  /// The table of the work that a `held` asks for; null, and a diagnostic, where no partition makes it.
+  const HeldTable* held_table(const ast::CallExpr& call, const directive::Selector& work, Frame& frame);
   void leave_out_claimed(OrderValue& value) const;
   /// The value; reports one that the number may not be.
   std::int64_t number(const ast::Expr& expr, const directive::Number& number, Frame& frame);
@@ -106,15 +97,12 @@ class ScheduleBuilder {
     std::size_t entry;  // its place among the directives
     bool in_function;
   };
-  struct Claim {
-    DeviceSet devices;
-    std::uint32_t scope;  // of the order
-  };
   Evaluator* evaluator_;
   directive::Strategy* strategy_;
   std::vector<Entry> entries_;
   std::vector<PostponedOrder> orders_;
-  std::vector<Claim> claims_;  // of the orders evaluated so far
+  std::map<std::uint32_t, DeviceSetIndex> claims_;  // of the orders evaluated so far, by their scope
+  std::map<std::string, HeldTable> held_;           // by what is asked for, while orders are evaluated
   const PostponedOrder* evaluating_ = nullptr;
   LocId held_beside_;
   Pieces pieces_;
@@ -125,6 +113,9 @@ class ScheduleBuilder {
   std::vector<std::string_view> given_settings_, failed_settings_;
   bool miswritten_setting_ = false;  // under a name that no setting has, or as `data = ...`
 };
+
+/// Takes out the ranks that are marked, with the weight gradients that they leave pending.
+void leave_out(OrderValue& value, const std::vector<bool>& ranks);
 
 /// Takes out the ranks that leave weight gradients pending, from `first_pending` of them on.
 void leave_out_ranks_of(OrderValue& value, std::size_t first_pending);
