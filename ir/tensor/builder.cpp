@@ -202,9 +202,7 @@ Built Builder::permute(ValueId a, std::vector<Symbol> dims) {
   return op(Op::permute, {a}, std::move(attrs));
 }
 
-Built Builder::matmul(ValueId a, ValueId b) {
-  const Type& left = graph_.type(a);
-  const Type& right = graph_.type(b);
+std::vector<Symbol> summed_names(const Type& left, const Type& right) {
   std::size_t batched = 0;
   const std::size_t least = std::min(left.dims.size(), right.dims.size());
   while (batched < least && left.dims[batched].name == right.dims[batched].name) ++batched;
@@ -213,9 +211,17 @@ Built Builder::matmul(ValueId a, ValueId b) {
     const auto at = right.find(left.dims[i].name);
     if (at && *at >= batched) summed.push_back(left.dims[i].name);
   }
+  return summed;
+}
+
+Built Builder::matmul(ValueId a, ValueId b) {
+  const Type& left = graph_.type(a);
+  const Type& right = graph_.type(b);
+  std::vector<Symbol> summed = summed_names(left, right);
   if (summed.empty()) {
+    const bool batched = !left.dims.empty() && right.find(left.dims.front().name);
     return Built::failed("a product of " + show(a) + " and " + show(b) + " sums nothing: " +
-                         (batched > 0 ? "what they share leads in both and is batched" : "they share no dimension"));
+                         (batched ? "what they share leads in both and is batched" : "they share no dimension"));
   }
   return contract(a, b, std::move(summed));
 }

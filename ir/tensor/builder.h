@@ -35,6 +35,9 @@ struct Built {
   explicit operator bool() const { return value.valid(); }
 };
 
+/// The names that `left @ right` sums, in the order of `left`: the shared ones, except the leading run common to both.
+std::vector<Symbol> summed_names(const Type& left, const Type& right);
+
 class Builder {
  public:
   explicit Builder(Graph& graph) : graph_(graph) {}

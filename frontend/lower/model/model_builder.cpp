@@ -178,7 +178,11 @@ Value ModelBuilder::binary(const ast::BinaryExpr& expr, const Value& left, const
   const TensorValue* b = right.get<TensorValue>();
   Built built;
   if (a && b) {
-    if (expr.op != ast::BinaryOp::contract) state_->look_for_pairs(ast::op_text(expr.op), *expr.left, a->id, b->id, expr.op_range, frame);
+    if (expr.op != ast::BinaryOp::contract) {
+      state_->look_for_pairs(ast::op_text(expr.op), *expr.left, a->id, b->id, expr.op_range, frame);
+    } else {
+      state_->look_for_sums(expr, a->id, b->id, frame);
+    }
     switch (expr.op) {
       case ast::BinaryOp::add: built = build.binary(Op::add, a->id, b->id); break;
       case ast::BinaryOp::subtract: built = build.binary(Op::sub, a->id, b->id); break;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/lower/model/model_state.h"
+#include "ir/tensor/builder.h"
 #include "ir/tensor/infer.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/diagnostics/suggestion.h"
@@ -360,6 +361,32 @@ void ModelBuilder::State::look_for_pairs(std::string_view operation, const ast::
   } else {
     report.hint("dimensions align by name: what shall align has one name, which `rename(x, old: new)` gives it; pairs that are meant are what a model returns");
   }
+}
+
+void ModelBuilder::State::look_for_sums(const ast::BinaryExpr& product, tensor::ValueId a, tensor::ValueId b, const Frame& frame) {
+  const auto &left = graph.type(a).dims, &right = graph.type(b).dims;
+  const auto sampled = [](const tensor::Dim& dim) { return dim.sampled; };
+  if (std::none_of(left.begin(), left.end(), sampled) || std::none_of(right.begin(), right.end(), sampled)) return;
+  const std::vector<Symbol> summed = tensor::summed_names(graph.type(a), graph.type(b));
+  if (summed.size() < 2) return;
+  const auto list = [&](std::span<const Symbol> names) {
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "`" : i + 1 < names.size() ? ", `" : " and `") + std::string(evaluator.context().text(names[i])) + "`";
+    return text;
+  };
+  std::vector<Symbol> batched;
+  for (const tensor::Dim& dim : left) {
+    if (batched.size() >= right.size() || right[batched.size()].name != dim.name) break;
+    batched.push_back(dim.name);
+  }
+  const std::span<const Symbol> others(summed.data(), summed.size() - 1);
+  const std::string dot = "dot(" + ast::source_text(*product.left) + ", " + ast::source_text(*product.right) + ", along: " + std::string(evaluator.context().text(summed.back())) + ")";
+  std::string sum = dot;
+  for (std::size_t i = others.size(); i-- > 0;) sum = "sum(" + sum + ", along: " + std::string(evaluator.context().text(others[i])) + ")";
+  evaluator
+      .warn(Code::leading_dimension_summed, product.op_range, frame, "`@` of `{}` and `{}` sums over {}: only names that lead both operands in one order are batched, here {}", show(a), show(b),
+            list(summed), batched.empty() ? "none" : list(batched))
+      .hint("for one product per {} write `{}`, or give both operands {} behind the names that lead them; a sum over all of them that is meant is `{}`", list(others), dot, list(others), sum);
 }
 
 bool ModelBuilder::State::has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame) {

@@ -52,6 +52,9 @@ struct ModelBuilder::State {
   /// Warns where an element-wise operation makes all pairs: each operand has a dimension that the other lacks. A product of operands that share
   /// none is an outer product as it is written.
   void look_for_pairs(std::string_view operation, const ast::Expr& left, tensor::ValueId a, tensor::ValueId b, SourceRange range, const Frame& frame);
+  /// Warns where a product of two values that samples have sums over more than one name: one of the names may be meant to be batched, and is not,
+  /// because it does not lead both operands. A product with a weight says nothing: it has no samples, and its names are summed.
+  void look_for_sums(const ast::BinaryExpr& product, tensor::ValueId a, tensor::ValueId b, const Frame& frame);
   /// Whether `x` has the dimensions that the arguments of a builtin name, and one where they name none; reports where it has not.
   bool has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame);
   /// The dimension that argument `param` of a builtin names; invalid when it is left out.
