@@ -59,7 +59,7 @@ bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool part
   const bool all = !model.params.empty() && std::all_of(model.params.begin(), model.params.end(), [](const tensor::Param& param) { return param.frozen; });
   if (all && last.valid()) {
     sink.report(Code::nothing_left_to_train, last, "every weight of the model is frozen, so nothing is left to train")
-        .hint("name fewer regions; `held_out` alone measures a model that does not change");
+        .hint("name fewer regions: a train needs at least one weight that a step changes");
   }
   return sink.error_count() == errors;
 }

@@ -33,7 +33,7 @@ void check_place(const directive::Place& place, const Context& context, Diagnost
 }
 
 void check_replicate(const directive::Replicate& replicate, const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
-  if (replicate.prefetch && replicate.zero < 3) {
+  if (replicate.prefetch.value_or(0) > 0 && replicate.zero < 3) {
     sink.report(Code::nothing_to_prefetch, directive::narrowest(replicate.prefetch_loc, replicate.loc), "with `zero: {}` each replica keeps its parameters whole, and there is nothing to fetch ahead",
                 replicate.zero)
         .hint("leave `prefetch` out, or write `zero: 3`");

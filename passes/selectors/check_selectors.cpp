@@ -1,6 +1,8 @@
 #include "passes/selectors/check_selectors.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <variant>
 
 #include "llvm/ADT/DenseMap.h"
@@ -131,7 +133,8 @@ class NameCheck {
     const std::string_view name = nameable_.context.text(used.name);
     const std::vector<bool>* const exists = names_.find(used.name);
     if (exists == nullptr) {
-      if (unknown_.insert(used.name).second) report_unknown_name(sink_, used.place(), name, known, nameable_.model);
+      if (!unknown_.insert(used.name).second || has_no_loss(used, {})) return;
+      report_unknown_name(sink_, used.place(), name, known, nameable_.model);
       return;
     }
     if (used.all || uncertain_.contains(used.name)) return;
@@ -140,7 +143,18 @@ class NameCheck {
       return;
     }
     const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exists->size() || !(*exists)[i]; });
-    if (wrong != used.indices.end()) report_missing_index(sink_, used.place(), name, *wrong, exists->size());
+    if (wrong != used.indices.end() && !has_no_loss(used, *wrong)) report_missing_index(sink_, used.place(), name, *wrong, exists->size());
+  }
+
+  /// Reports and returns true if the model has the region, or the one of that index, and its work is on the way to no loss.
+  bool has_no_loss(const UsedCoordinate& used, std::optional<std::uint32_t> index) {
+    const auto found = nameable_.without_loss.find(used.name);
+    if (found == nameable_.without_loss.end() || (index && (*index >= found->second.exists.size() || !found->second.exists[*index]))) return false;
+    const std::string region = std::string(nameable_.context.text(used.name)) + (index ? "[" + std::to_string(*index) + "]" : "");
+    sink_.report(Code::region_without_loss, used.place(), "`{}` reaches no loss, so a step has no work of it", region)
+        .related(found->second.loc, "its results are on the way to no `loss`")
+        .hint("use its result on the way to a `loss`, or remove the call and the lines that name it");
+    return true;
   }
 
   /// Loose work is meant by a word that nothing else has.

@@ -26,6 +26,7 @@ struct Nameable {
   Batch batch;
   llvm::DenseMap<Symbol, Name> regions;
   std::vector<RegionId> innermost;  // of all work, each once
+  llvm::DenseMap<Symbol, Nameable::Name> without_loss;  // regions of operations that no loss needs; one may be in `regions`, too
 
   /// Whether work in the region has a coordinate; all has `model`.
   bool has(RegionId region, const directive::Coordinate& coordinate) const;
