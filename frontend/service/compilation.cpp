@@ -1,6 +1,7 @@
 #include "frontend/service/compilation.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "backend/device_program/device_program.h"
 #include "frontend/parse/parse.h"
@@ -68,7 +69,8 @@ std::optional<FileId> Compilation::open_library(const std::string& name, Diagnos
     return file;
   }
   const std::vector<std::string> known = library_schedules();
-  const auto meant = nearest(name, known);
+  const auto called = library_schedule_called(name);
+  const auto meant = called ? called : nearest(name, known);
   auto&& builder = sink.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
   if (meant) {
     builder.hint("did you mean `{}`?", *meant);
@@ -89,13 +91,55 @@ std::vector<std::string> Compilation::library_schedules() {
   return known;
 }
 
-bool Compilation::declares_schedule(FileId file, std::string_view name) {
+namespace {
+
+/// `ZB-H1` and `zb_h1` are one name.
+std::string without_marks(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return letters;
+}
+
+/// The names in the line `Also called A, B, C.` of a comment, without marks.
+std::vector<std::string> other_names(std::string_view doc) {
+  constexpr std::string_view kBegin = "Also called ";
+  std::vector<std::string> names;
+  const std::size_t begin = doc.find(kBegin);
+  if (begin == std::string_view::npos) return names;
+  std::string_view list = doc.substr(begin + kBegin.size());
+  list = list.substr(0, list.find('.'));
+  for (std::size_t end = 0; end != std::string_view::npos; list.remove_prefix(end == std::string_view::npos ? 0 : end + 1)) {
+    end = list.find(',');
+    names.push_back(without_marks(list.substr(0, end)));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::optional<std::string> Compilation::library_schedule_called(std::string_view word) {
+  const std::string wanted = without_marks(word);
+  if (wanted.empty()) return std::nullopt;
+  for (const std::string& name : library_schedules()) {
+    const auto doc = schedule_doc(*sema::open_library("std.schedules." + name, context_.locations.files()), name);
+    const std::vector<std::string> others = other_names(*doc);
+    if (without_marks(name) == wanted || std::find(others.begin(), others.end(), wanted) != others.end()) return name;
+  }
+  return std::nullopt;
+}
+
+bool Compilation::declares_schedule(FileId file, std::string_view name) { return schedule_doc(file, name).has_value(); }
+
+std::optional<std::string> Compilation::schedule_doc(FileId file, std::string_view name) {
   DiagnosticSink unread(context_.locations);  // whoever goes on with the file tells its mistakes
   const ast::Module module = parse::parse(context_.locations.files(), file, unread);
-  return std::any_of(module.items.begin(), module.items.end(), [&](const ast::Item* item) {
+  for (const ast::Item* item : module.items) {
     const auto* function = llvm::dyn_cast<ast::FunctionItem>(item);
-    return function != nullptr && function->sort == ast::FunctionSort::schedule && function->name.name == name;
-  });
+    if (function != nullptr && function->sort == ast::FunctionSort::schedule && function->name.name == name) return std::string(function->doc);
+  }
+  return std::nullopt;
 }
 
 /// Who wrote the text looks for a line of it: what is wrong is told with those, and with the lines of the program that they name.

@@ -81,6 +81,8 @@ class Compilation {
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype, DiagnosticSink& sink);
   /// The names of the standard library's schedules.
   std::vector<std::string> library_schedules();
+  /// The library schedule that is called so, in any case and with any marks, or `Also called` so in its comment: `1F1B` and `zb-h1`.
+  std::optional<std::string> library_schedule_called(std::string_view word);
   /// The declaration that `subject` would take; nothing where there is none or several.
   std::optional<Declared> declared(const std::string& name) const;
   /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train
@@ -115,6 +117,8 @@ class Compilation {
   std::optional<FileId> open_source(const std::string& input, DiagnosticSink& sink);
   std::optional<FileId> open_library(const std::string& name, DiagnosticSink& sink);
   bool declares_schedule(FileId file, std::string_view name);
+  /// The comment above the schedule of that name; nothing where the file declares none.
+  std::optional<std::string> schedule_doc(FileId file, std::string_view name);
   bool open_pir(const std::string& path, DiagnosticSink& sink);
   void check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink);
   std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule, std::span<const lower::Override> overrides, DiagnosticSink& sink);

@@ -54,12 +54,13 @@ int run_explain(Console& console, const Arguments& arguments) {
     }
     return kClean;
   }
-  const std::string& word = arguments.positional[0];
+  std::string word = arguments.positional[0];
+  for (std::size_t i = 1; i < arguments.positional.size(); ++i) word += " " + arguments.positional[i];
   const auto code = parse_code(word);
   if (!code) {
-    const std::vector<std::string> schedules = service::Compilation(console.files).library_schedules();
-    if (std::find(schedules.begin(), schedules.end(), word) != schedules.end()) return explain_schedule(console, arguments, word);
-    const auto meant = nearest(word, schedules);
+    service::Compilation library(console.files);
+    if (const auto schedule = library.library_schedule_called(word)) return explain_schedule(console, arguments, *schedule);
+    const auto meant = nearest(word, library.library_schedules());
     console.err << "piper: `" << word << "` is no code and no schedule of the standard library; "
                 << (meant ? "did you mean `" + *meant + "`?" : "`piper explain` lists all codes") << "\n";
     return kUsage;
