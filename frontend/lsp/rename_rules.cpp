@@ -148,7 +148,7 @@ std::string why_local_fixed(Request& request, SourceRange declaration) {
   for (const ast::Item* item : request.module()->items) ast::walk_names(*item, visitor);
   if (dimension) return "dimensions are known by their names: data, directives and other models speak of the same one";
   if (input) return "inputs are known by their names: data finds its columns, and what it is to give, by them";
-  if (weight) return "weights are known by their names: a weight's name decides its first values and names it in checkpoints";
+  if (weight) return "weights are known by their names: a weight's name decides its first values";
   return {};
 }
 
@@ -164,7 +164,7 @@ std::string why_fixed(Request& request, const Name& name) {
   if (const std::string place = directive_with(request, request.text(name.declaration), &name); !place.empty()) {
     return "regions are known by the name of their model: directives name it at " + place;
   }
-  if (is_in_keys(request, name)) return "weights and dropout are known by the models that they are in: first values, random numbers and names in checkpoints would be others";
+  if (is_in_keys(request, name)) return "weights and dropout are known by the models that they are in: first values and random numbers would be others";
   return {};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Names that more than their uses know: data, directives, checkpoints. A new name for them changes the program, or what it finds.
+// Names that more than their uses know: data, directives, first values. A new name for them changes the program, or what it finds.
 
 #include <string>
 #include <string_view>

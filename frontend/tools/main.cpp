@@ -53,7 +53,7 @@ bool has_small_stack() {
 }
 
 /// Compiling asks for memory in many places and on several threads. Where the machine has no more, one line says so and nothing else can be done;
-/// what is written whole or not at all (checkpoints, cache entries) stays as it was.
+/// files that are written whole or not at all (cache entries) stay as they were.
 [[noreturn]] void end_without_memory() {
   if (const std::exception_ptr error = std::current_exception()) {
     try {

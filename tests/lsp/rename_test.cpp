@@ -1,4 +1,4 @@
-// New names: what is followed, and what is refused because the program, its data or its checkpoints would be others.
+// New names: what is followed, and what is refused because the program or its data would be others.
 
 #include <gtest/gtest.h>
 
@@ -101,12 +101,12 @@ TEST_F(Rename, FollowsWhatMeansTheSameAndSaysWhyNot) {
       {kNets, "model fa^r", "stage", "regions are known by the name of their model, and directives mean something else by `stage` at /plans.pipe:3"},
       {kNets, "model fa^r", "mb", "regions are known by the name of their model, and directives mean something else by `mb` at /plans.pipe:5"},
       {kNets, "model fa^r", "batch", "regions are known by the name of their model, and directives mean something else by `batch` at /plans.pipe:5"},
-      // Data, directives and checkpoints have the others by name.
+      // Data, directives and first values have the others by name.
       {kNets, "input ^x", "y", "inputs are known by their names: data finds its columns, and what it is to give, by them"},
-      {kNets, "weight ga^in", "scale", "weights are known by their names: a weight's name decides its first values and names it in checkpoints"},
-      {kNets, "x @ ga^in", "scale", "weights are known by their names: a weight's name decides its first values and names it in checkpoints"},
-      {kNets, "model den^se", "wide", "weights and dropout are known by the models that they are in: first values, random numbers and names in checkpoints would be others"},
-      {kNets, "model no^isy", "loud", "weights and dropout are known by the models that they are in: first values, random numbers and names in checkpoints would be others"},
+      {kNets, "weight ga^in", "scale", "weights are known by their names: a weight's name decides its first values"},
+      {kNets, "x @ ga^in", "scale", "weights are known by their names: a weight's name decides its first values"},
+      {kNets, "model den^se", "wide", "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
+      {kNets, "model no^isy", "loud", "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
       {kNets, "gain[d^im", "size", "dimensions are known by their names: data, directives and other models speak of the same one"},
       {kNets, "hid^den: int", "size", "dimensions are known by their names: data, directives and other models speak of the same one"},
   };
