@@ -1,6 +1,9 @@
 #include "passes/build/build.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "ir/dag/text_names.h"
 #include "llvm/ADT/DenseSet.h"
@@ -8,6 +11,7 @@
 #include "passes/build/derive_layouts.h"
 #include "passes/build/localise.h"
 #include "passes/build/pieces.h"
+#include "passes/build/place_sums.h"
 #include "passes/build/units.h"
 #include "passes/build/wiring.h"
 #include "passes/selectors/check_lines.h"
@@ -34,7 +38,10 @@ class DagBuilder {
   template <typename Line, typename Visit>
   void for_each_named(Visit visit);
   void add_chunks();
-  std::vector<AxisMask> replicated_over();
+  /// The part of a selector that says which pass and instances it means: by dimension the indices, none for all.
+  using NamedWork = std::pair<std::optional<Pass>, std::map<Symbol, std::vector<std::uint32_t>>>;
+  NamedWork work_of(const directive::Selector& target) const;
+  std::vector<PieceDevices> devices_of_chunks();
   void add_second_forwards(BodyExtractor& extractor, const Pieces& pieces);
   BodyId add_body(Extraction extraction, const std::string& name);
   void add_nodes();
@@ -93,8 +100,13 @@ void DagBuilder::add_chunks() {
     chunk.name = context.symbol(chunk_name(dag_.regions, piece.region, piece.number, context.symbols));
     chunk.loc = model_.node(piece.forward.front()).loc;
   }
-  const ModelLayouts layouts(model_, pieces.piece_of, replicated_over(), dag_.mesh);
-  BodyExtractor extractor(model_, pieces.piece_of, &layouts);
+  const std::vector<PieceDevices> devices = devices_of_chunks();
+  const std::optional<tensor::Graph> reordered = place_sums(model_, pieces, devices);
+  const tensor::Graph& model = reordered ? *reordered : model_;
+  std::vector<AxisMask> axes;
+  for (const PieceDevices& each : devices) axes.push_back(each.axes);
+  const ModelLayouts layouts(model, pieces.piece_of, axes, dag_.mesh);
+  BodyExtractor extractor(model, pieces.piece_of, &layouts);
   std::vector<tensor::NodeId> half;
   NodePolls polls(context.cancellation);
   for (std::size_t c = 0; c < pieces.pieces.size(); ++c) {
@@ -111,7 +123,7 @@ void DagBuilder::add_chunks() {
       if (!halves) break;
       half.clear();
       std::copy_if(piece.backward.begin(), piece.backward.end(), std::back_inserter(half),
-                   [&](tensor::NodeId node) { return model_.node(node).pass == pass; });
+                   [&](tensor::NodeId node) { return model.node(node).pass == pass; });
       add(pass, half);
     }
   }
@@ -132,31 +144,55 @@ void DagBuilder::for_each_named(Visit visit) {
   for (const Directive& directive : strategy_.directives) {
     const auto* line = std::get_if<Line>(&directive);
     if (line == nullptr) continue;
-    for (directive::Selector target : line->targets) {
+    for (const directive::Selector& written : line->targets) {
+      directive::Selector target = written;
       std::erase_if(target.coordinates, [&](const directive::Coordinate& c) { return is_split_into(strategy_, c.name); });
       const std::optional<Selection::Found> found = selection.find(target);
       if (!found) continue;  // which is told where instances are known
-      for (const ChunkId chunk : found->chunks) visit(chunk, *line);
+      for (const ChunkId chunk : found->chunks) visit(chunk, *line, written);
     }
   }
 }
 
-/// Per chunk; an axis of one device divides nothing.
-std::vector<AxisMask> DagBuilder::replicated_over() {
-  std::vector<AxisMask> axes(dag_.chunks.size(), 0);
-  for_each_named<directive::Replicate>([&](ChunkId chunk, const directive::Replicate& replicate) {
+DagBuilder::NamedWork DagBuilder::work_of(const directive::Selector& target) const {
+  NamedWork work{target.pass, {}};
+  for (const directive::Coordinate& coordinate : target.coordinates) {
+    if (is_split_into(strategy_, coordinate.name)) work.second[coordinate.name] = coordinate.indices;
+  }
+  return work;
+}
+
+/// What directives say of each chunk: chunks on equal device sets, for the same instances and passes, have one number. An axis of one device divides nothing.
+std::vector<PieceDevices> DagBuilder::devices_of_chunks() {
+  struct Line {
+    const directive::Place* place;
+    const directive::Selector* target;
+  };
+  std::vector<std::map<NamedWork, Line>> lines(dag_.chunks.size());
+  for_each_named<directive::Place>([&](ChunkId chunk, const directive::Place& place, const directive::Selector& target) {
+    const auto [line, fresh] = lines[chunk.index()].try_emplace(work_of(target), Line{&place, &target});
+    if (!fresh && directive::holds_over(place, target, *line->second.place, *line->second.target)) line->second = {&place, &target};
+  });
+  std::map<std::vector<std::pair<NamedWork, DeviceSetId>>, std::uint32_t> numbers;
+  std::vector<PieceDevices> devices(dag_.chunks.size());
+  for (std::size_t c = 0; c < lines.size(); ++c) {
+    std::vector<std::pair<NamedWork, DeviceSetId>> key;
+    for (const auto& [work, line] : lines[c]) key.emplace_back(work, line.place->devices);
+    devices[c].number = numbers.try_emplace(std::move(key), static_cast<std::uint32_t>(numbers.size())).first->second;
+  }
+  for_each_named<directive::Replicate>([&](ChunkId chunk, const directive::Replicate& replicate, const directive::Selector&) {
     for (const Symbol name : replicate.axes) {
       const std::size_t axis = dag_.mesh.find(name);
-      if (axis < dag_.mesh.axes.size() && dag_.mesh.axes[axis].size > 1) axes[chunk.index()] |= AxisMask{1} << axis;
+      if (axis < dag_.mesh.axes.size() && dag_.mesh.axes[axis].size > 1) devices[chunk.index()].axes |= AxisMask{1} << axis;
     }
   });
-  return axes;
+  return devices;
 }
 
 /// The bodies of what `recompute` lines name.
 void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Pieces& pieces) {
   std::vector<bool> named(dag_.chunks.size());
-  for_each_named<directive::Recompute>([&](ChunkId chunk, const directive::Recompute&) { named[chunk.index()] = true; });
+  for_each_named<directive::Recompute>([&](ChunkId chunk, const directive::Recompute&, const directive::Selector&) { named[chunk.index()] = true; });
   for (std::size_t c = 0; c < named.size(); ++c) {
     if (!named[c]) continue;
     const std::vector<tensor::NodeId> again = extractor.again(pieces.pieces[c].forward);

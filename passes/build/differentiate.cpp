@@ -156,9 +156,11 @@ ValueId Differentiator::total(ValueId value) {
     const DType made = graph_.type(parts[i].adjoint).dtype;
     return made == dtype || (as_it_is && wide(made) == dtype) ? parts[i].adjoint : cast(parts[i].adjoint, dtype, pass_of(value), parts[i].use, value);
   };
-  ValueId sum = part(0);
+  // All terms stand before the first addition, so that these may take them in another order (place_sums.h).
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].adjoint = part(i);
+  ValueId sum = parts[0].adjoint;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const ValueId operands[] = {sum, part(i)};
+    const ValueId operands[] = {sum, parts[i].adjoint};
     sum = append(Op::add, operands, {}, pass_of(value), graph_.value(value).def, value);
     const bool here = std::all_of(parts.begin(), parts.end(), [&](const Contribution& each) { return graph_.node(each.use).region == graph_.node(def).region; });
     if (here) sums_.push_back(graph_.value(sum).def);
@@ -288,7 +290,7 @@ bool Differentiator::visit(NodeId forward) {
 
 /// A sum whose readers are all BW, in its own region, is BW: a region fed by integers alone then has an empty BI. Longer chains stay BI,
 /// because a partition may cut between their ops, and a stage's BI must not wait for another's BW; and sums of what is used in other regions,
-/// because they may be made there (pieces.h).
+/// because they may be made there (place_sums.h).
 void Differentiator::move_sums() {
   std::vector<Node>& nodes = graph_.mutable_nodes();
   std::vector<bool> moves(nodes.size(), false);

@@ -91,9 +91,6 @@ class Cutter {
   void merge_back();
   std::vector<std::uint32_t> number();
   void fill(const std::vector<std::uint32_t>& piece_of_group);
-  void find_sums();
-  void find_readers(std::span<const std::uint32_t> piece_of_group);
-  std::uint32_t home_of_sum(std::size_t n) const;
   RegionId cut_path(RegionId region);
 
   const Graph& model_;
@@ -102,8 +99,6 @@ class Cutter {
   std::vector<bool> live_;
   std::vector<std::uint32_t> group_;       // per node
   std::vector<RegionId> region_of_group_;
-  std::vector<bool> sums_;              // nodes: BI that add up adjoints of several uses of one value
-  std::vector<std::uint32_t> read_in_;  // per node of the forward pass: the piece that all readers of its results are in; kNone where there is no such
 };
 
 RegionId Cutter::cut_path(RegionId region) {
@@ -215,53 +210,6 @@ void Cutter::merge_back() {
   }
 }
 
-/// Every term was made for a later operation than the one that made the value, or is such a sum itself.
-void Cutter::find_sums() {
-  const auto nodes = model_.nodes();
-  sums_.assign(nodes.size(), false);
-  for (std::size_t n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].pass != Pass::BI || nodes[n].op != Op::add) continue;
-    const auto is_term = [&](ValueId value) {
-      const NodeId def = model_.value(value).def;
-      return def.valid() && model_.node(def).pass == Pass::BI && (model_.node(def).origin > nodes[n].origin || (sums_[def.index()] && model_.node(def).origin == nodes[n].origin));
-    };
-    const auto terms = model_.operands(nodes[n]);
-    sums_[n] = std::all_of(terms.begin(), terms.end(), is_term);
-  }
-}
-
-void Cutter::find_readers(std::span<const std::uint32_t> piece_of_group) {
-  constexpr std::uint32_t kUnread = kNone - 1;
-  const auto nodes = model_.nodes();
-  read_in_.assign(nodes.size(), kUnread);
-  for (std::size_t n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].pass != Pass::F || group_[n] == kNone) continue;
-    const std::uint32_t piece = piece_of_group[group_[n]];
-    for (const ValueId value : model_.operands(nodes[n])) {
-      const NodeId def = model_.value(value).def;
-      if (!def.valid()) continue;
-      std::uint32_t& read_in = read_in_[def.index()];
-      read_in = read_in == kUnread || read_in == piece ? piece : kNone;
-    }
-  }
-  std::replace(read_in_.begin(), read_in_.end(), kUnread, kNone);
-}
-
-/// Adjoints of a value that is only read in another piece are added up there, and so are terms that are all made in another piece: one value leaves it
-/// and not several. Gives that piece.
-std::uint32_t Cutter::home_of_sum(std::size_t n) const {
-  if (!sums_[n]) return kNone;
-  const Node& node = model_.nodes()[n];
-  std::uint32_t home = read_in_[node.origin.index()];
-  if (home != kNone) return home;
-  for (const ValueId value : model_.operands(node)) {
-    const NodeId def = model_.value(value).def;
-    if (home != kNone && home != out_.piece_of[def.index()]) return kNone;
-    home = out_.piece_of[def.index()];
-  }
-  return home;
-}
-
 /// Numbers pieces in the topological order that follows the program: among pieces that are ready, the one with the earliest operation. The piece of every group.
 std::vector<std::uint32_t> Cutter::number() {
   const std::size_t groups = region_of_group_.size();
@@ -294,13 +242,10 @@ std::vector<std::uint32_t> Cutter::number() {
 void Cutter::fill(const std::vector<std::uint32_t>& piece_of_group) {
   const auto nodes = model_.nodes();
   out_.piece_of.assign(nodes.size(), kNone);
-  find_sums();
-  find_readers(piece_of_group);
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const std::size_t forward = nodes[n].pass == Pass::F ? n : nodes[n].origin.index();
     if (group_[forward] == kNone) continue;
     out_.piece_of[n] = piece_of_group[group_[forward]];
-    if (const std::uint32_t made_in = home_of_sum(n); made_in != kNone) out_.piece_of[n] = made_in;
     Pieces::Piece& piece = out_.pieces[out_.piece_of[n]];
     (nodes[n].pass == Pass::F ? piece.forward : piece.backward).push_back(NodeId::at(n));
   }

@@ -1,11 +1,10 @@
 #pragma once
 // Pieces: cuts the operations of a model into maximal convex pieces with one innermost selected region each.
 //
-// Guarantees: every forward operation that a loss needs is in exactly one piece, its backward operations are in the same one (but sums of adjoints
-// stand where the value is read, if that is one piece, or where their terms are made); the pieces of the
-// forward graph have a topological order, and they are numbered in one; a region gives several pieces only where one would wait for
-// itself through others. Operations that no loss needs are in none, and neither is one that gives integers another name: they are an input of the model,
-// which every piece that reads them reads, and names for itself.
+// Guarantees: every forward operation that a loss needs is in exactly one piece, its backward operations are in the same one (sums of adjoints
+// with what makes the value, until `place_sums` moves them); the pieces of the forward graph have a topological order, and they are numbered in
+// one; a region gives several pieces only where one would wait for itself through others. Operations that no loss needs are in none, and neither
+// is one that gives integers another name: they are an input of the model, which every piece that reads them reads, and names for itself.
 //
 //   embed -> block[0] -> block[1] -> head, only `block` selected:   pieces  model  block[0]  block[1]  model.1
 

@@ -10,6 +10,7 @@
 
 #include "passes/build/differentiate.h"
 #include "passes/build/pieces.h"
+#include "passes/build/place_sums.h"
 #include "passes/selectors/select.h"
 #include "tests/support/compile.h"
 #include "tests/support/golden.h"
@@ -118,6 +119,15 @@ TEST(Partition, OrderOfTheLinesDoesNotMatter) {
             partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 3).partition("half", 2, {}, {{"stage", 0}}); }));
 }
 
+/// Pieces with sums of adjoints as they stand where every piece has devices of its own: then additions keep their order.
+passes::Pieces placed_pieces(const Graph& model, std::span<const Symbol> selected) {
+  passes::Pieces pieces = passes::cut_pieces(model, selected);
+  std::vector<passes::PieceDevices> devices(pieces.pieces.size());
+  for (std::size_t p = 0; p < devices.size(); ++p) devices[p].number = static_cast<std::uint32_t>(p);
+  EXPECT_FALSE(passes::place_sums(model, pieces, devices));
+  return pieces;
+}
+
 /// No piece reads more adjoints of others than there are pieces that read its values.
 testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::Pieces& pieces) {
   std::vector<std::set<std::pair<tensor::ValueId, std::uint32_t>>> given(pieces.pieces.size());
@@ -144,7 +154,7 @@ TEST(Pieces, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
   Graph model = mlp_chain(context, {.layers = 4});
   ASSERT_TRUE(passes::differentiate(model, sink));
   const Symbol layer = context.symbol("layer");
-  const passes::Pieces pieces = passes::cut_pieces(model, std::span(&layer, 1));
+  const passes::Pieces pieces = placed_pieces(model, std::span(&layer, 1));
   ASSERT_GE(pieces.pieces.size(), 4u);
   EXPECT_TRUE(adjoints_leave_once(model, pieces));
 }
@@ -156,7 +166,7 @@ TEST(Pieces, APieceFedByIntegersHasAnEmptyInputPass) {
   Graph model = small_gpt(context, {.layers = 2});
   ASSERT_TRUE(passes::differentiate(model, sink));
   const std::vector<Symbol> selected = {context.symbol("embed"), context.symbol("block")};
-  const passes::Pieces pieces = passes::cut_pieces(model, selected);
+  const passes::Pieces pieces = placed_pieces(model, selected);
   const passes::Pieces::Piece& embed = pieces.pieces.front();
   ASSERT_TRUE(pieces.regions.coordinate(embed.region, selected[0]));
   EXPECT_FALSE(embed.backward.empty());
@@ -174,7 +184,7 @@ TEST(Pieces, AreConvexCompleteAndNumberedInOrder) {
     for (const std::string_view name : {"gpt", "block", "norm", "attention", "mlp", "embed", "head", "left", "right", "layer", "join"}) {
       if (random.chance(0.4)) selected.push_back(context.symbol(name));
     }
-    const passes::Pieces pieces = passes::cut_pieces(model, selected);
+    const passes::Pieces pieces = placed_pieces(model, selected);
     std::set<std::pair<RegionId, std::uint32_t>> seen;
     for (const passes::Pieces::Piece& piece : pieces.pieces) {
       EXPECT_TRUE(seen.insert({piece.region, piece.number}).second);

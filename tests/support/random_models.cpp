@@ -19,7 +19,11 @@ class ModelWriter {
   RandomModel write() {
     start();
     const std::uint64_t steps = static_cast<std::uint64_t>(random_.between(1, 5)) + options_.stages;
-    for (std::uint64_t i = 0; i < steps; ++i) step(i >= steps - options_.stages);
+    if (random_.chance(0.25)) memory_ = values_.back().name;
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      step(i >= steps - options_.stages);
+      if (!memory_.empty() && random_.chance(0.8)) read_memory();
+    }
     finish();
     RandomModel model;
     model.text = functions_ + "model net(wide: int) {\n    input " + inputs_ + "\n" + body_ + "}\n";
@@ -184,6 +188,13 @@ class ModelWriter {
     if (!integers_) add(call(layers_.front(), use()));  // something to train
   }
 
+  /// The newest value joined with the one that all steps read, as layers of a decoder join theirs with the result of the encoder.
+  void read_memory() {
+    if (reader_.empty()) reader_ = join();
+    values_.back().used = true;
+    add(call(reader_, values_.back().name + ", " + memory_));
+  }
+
   std::string next_layer() {
     if (random_.chance(0.5)) layers_.push_back(layer(false));
     return random_.pick(layers_);
@@ -279,6 +290,7 @@ class ModelWriter {
   bool sequence_;
   std::uint32_t wide_ = 4, classes_ = 5, next_function_ = 0, next_factor_ = 0;
   std::string shape_, functions_, inputs_, body_, tied_;
+  std::string memory_, reader_;  // the value that all steps read, and the function that does
   std::vector<std::string> layers_;
   std::vector<Value> values_;
   std::map<std::string, std::uint32_t> calls_;  // directly inside `net`

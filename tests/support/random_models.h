@@ -2,8 +2,9 @@
 // Random models as `.pipe` text.
 //
 // Guarantees: the same stream gives the same text; the text is legal, every value reaches a loss and every weight a value, so that it trains.
-// Values flow through chains, skips and branches that meet again; weights are shared between calls, calls nest; there are one to three losses over features,
-// vectors of a sequence, or samples. Some rename the integers that they look up, or the targets.
+// Values flow through chains, skips and branches that meet again, and in some models all that follows one value reads it; weights are shared
+// between calls, calls nest; there are one to three losses over features, vectors of a sequence, or samples. Some rename the integers that they
+// look up, or the targets.
 //
 //   const RandomModel model = random_model(random);
 //   model.text          // model layer0(x: tensor[batch, wide]) -> tensor[batch, wide] { ... }  model net(wide: int) { ... }
