@@ -166,6 +166,8 @@ def main():
         return
     if target.is_dir():
         return
+    # The program refuses to run what it built there if others can write to the folder.
+    os.umask(os.umask(0o022) | 0o022)
     try:
         (root / "wheels").mkdir(parents=True, exist_ok=True)
         (root / "trees").mkdir(parents=True, exist_ok=True)

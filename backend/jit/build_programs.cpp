@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cfenv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "backend/jit/command.h"
 #include "backend/jit/jit.h"
 #include "backend/jit/object_cache.h"
+#include "backend/jit/self_check.h"
 #include "backend/kernel/emit_bodies.h"
 #include "embedded/program_headers.h"
 
@@ -135,10 +137,11 @@ struct TemporaryFolder {
   }
 };
 
-/// A file or folder of the cache that cannot be written, and why.
+/// A file or folder of the cache that cannot be used, and why.
 struct Unwritten {
   std::string path;
   std::error_code error;
+  std::optional<Distrust> distrust = {};
   bool full() const { return error == std::errc::no_space_on_device || error.value() == EDQUOT; }
 };
 
@@ -162,24 +165,30 @@ class Build {
  public:
   Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder) {}
 
-  Built run(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
+  Built run(std::vector<ProgramSource> sources, std::vector<LoadedProgram>& loaded) {
     if (!find_compiler()) return stopped() ? Built::stopped : Built::no_compiler;
+    // Functions that enqueue compute nothing.
+    if (options_.self_check && !sources.empty() && sources.front().sort == ProgramSort::step) {
+      check_.emplace();
+      sources.push_back({"self_check", check_->source(), sources.front().train});
+    }
     if (!cache_.error()) {
       const Built built = build(sources, loaded);
       if (!unwritten_) return built;
     } else {
-      unwritten_ = {cache_.folder(), cache_.error()};
+      unwritten_ = {cache_.folder(), cache_.error(), cache_.distrust()};
     }
-    const auto [cause, hint] = told(*unwritten_);
+    const Refused refused = told(*unwritten_);
     temporary_.make_in(options_.temporary_folder);
     cache_ = ObjectCache(temporary_.path);
     unwritten_.reset();
-    const Built built = cache_.error() ? cannot_write(cache_.folder(), cache_.error()) : build(sources, loaded);
+    const Built built = cache_.error() ? cannot_use({cache_.folder(), cache_.error(), cache_.distrust()}) : build(sources, loaded);
     if (unwritten_) {
-      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}, and a temporary folder cannot be written either; the interpreter runs the program, with the same results but slower", cause)
-          .hint("{}", hint);
+      const std::string temporary = unwritten_->distrust ? "a temporary folder is not safe, either: `" + unwritten_->distrust->path + "` " + unwritten_->distrust->reason
+                                                         : std::string("a temporary folder cannot be written either");
+      sink_.report(refused.code, SourceRange(), "{}, and {}; the interpreter runs the program, with the same results but slower", refused.cause, temporary).hint("{}", refused.hint);
     } else {
-      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}; programs are built in a temporary folder, again in every run", cause).hint("{}", hint);
+      sink_.report(refused.code, SourceRange(), "{}; programs are built in a temporary folder, again in every run", refused.cause).hint("{}", refused.hint);
     }
     return built;
   }
@@ -188,15 +197,24 @@ class Build {
   /// Nobody wants the programs any more. A source that has no object yet stays: another process may be compiling it.
   bool stopped() const { return can_be_read(options_.stop); }
 
-  /// What is said of it, and what can be done.
-  std::pair<std::string, std::string> told(const Unwritten& unwritten) const {
+  /// What is said of a cache that is not used, and what can be done.
+  struct Refused {
+    piper::Code code = piper::Code::cache_not_writable;
+    std::string cause, hint;
+  };
+  Refused told(const Unwritten& unwritten) const {
     const std::string another = "set `PIPER_CACHE` to a folder that can be written";
-    if (cache_.folder().empty()) return {"there is no cache folder", another};
-    if (unwritten.full()) return {"nothing more can be written to the cache folder `" + cache_.folder() + "`", "make room there, or set `PIPER_CACHE` to a folder with room"};
+    if (unwritten.distrust) {
+      const std::string own = "set `PIPER_CACHE` to a folder of your own", &path = unwritten.distrust->path;
+      return {piper::Code::cache_not_trusted, "the cache folder `" + cache_.folder() + "` is not used: `" + path + "` " + unwritten.distrust->reason,
+              unwritten.distrust->mode ? "`chmod go-w " + path + "`, or " + own : own};
+    }
+    if (cache_.folder().empty()) return {.cause = "there is no cache folder", .hint = another};
+    if (unwritten.full()) return {.cause = "nothing more can be written to the cache folder `" + cache_.folder() + "`", .hint = "make room there, or set `PIPER_CACHE` to a folder with room"};
     const std::string cause = (unwritten.path == cache_.folder() ? "the cache folder `" : "`") + unwritten.path + "` cannot be written: " + words_of(unwritten.error);
-    if (unwritten.error == std::errc::file_too_large) return {cause, "raise the limit on the size of files, which `ulimit -f` tells"};
-    if (unwritten.error == std::errc::is_a_directory) return {cause, "remove what is there, or " + another};
-    return {cause, another};
+    if (unwritten.error == std::errc::file_too_large) return {.cause = cause, .hint = "raise the limit on the size of files, which `ulimit -f` tells"};
+    if (unwritten.error == std::errc::is_a_directory) return {.cause = cause, .hint = "remove what is there, or " + another};
+    return {.cause = cause, .hint = another};
   }
 
   static std::string headers_digest() {
@@ -221,8 +239,13 @@ class Build {
   /// Builds and loads in the folder at hand.
   Built build(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
     const std::string headers = std::string(kHeaderFolder) + headers_digest().substr(0, 16);
-    if (const auto unwritten = write_headers(cache_, headers)) return cannot_write(unwritten->path, unwritten->error);
+    if (const auto unwritten = write_headers(cache_, headers)) return cannot_use(*unwritten);
     include_ = cache_.path(headers);
+    // It may be older than the permissions that its parent has now.
+    for (const embedded::File& file : embedded::program_headers()) {
+      const std::string folder = fs::path(include_ + "/" + std::string(file.path)).parent_path();
+      if (auto distrust = distrust_of_folder(folder)) return cannot_use({folder, std::make_error_code(std::errc::permission_denied), std::move(distrust)});
+    }
     const std::string common = compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
     names_.clear();
     // A file name is shorter than a name may be; the digest tells files apart.
@@ -230,7 +253,13 @@ class Build {
 
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (!cache_.whole(names_[i] + ".so")) missing.push_back(i);
+      std::optional<Distrust> distrust;
+      if (cache_.whole(names_[i] + ".so", distrust)) continue;
+      missing.push_back(i);
+      if (distrust) {
+        sink_.report(piper::Code::cache_not_trusted, SourceRange(), "`{}` of the cache is not used, and built again: it {}", distrust->path, distrust->reason)
+            .hint("somebody else could write to the cache: remove it, unless you know who");
+      }
     }
     cached_.assign(sources.size(), true);
     for (const std::size_t i : missing) cached_[i] = false;
@@ -250,13 +279,28 @@ class Build {
       temporary_.keep = true;
       return Built::failed;
     }
+    if (check_) {
+      if (!computes_right(made.back())) return Built::no_compiler;
+      made.pop_back();
+    }
     for (LoadedProgram& each : made) loaded.push_back(std::move(each));
     return Built::done;
   }
 
-  /// What cannot be written is built in another folder, or interpreted.
-  Built cannot_write(const std::string& path, std::error_code error) {
-    unwritten_ = {path, error};
+  /// Whether the numbers of the self-check are the evaluator's.
+  bool computes_right(const LoadedProgram& check) {
+    const std::string difference = check_->difference(*check.program());
+    if (difference.empty()) return true;
+    temporary_.keep = true;
+    sink_.report(piper::Code::compiler_computes_wrong, SourceRange(), "`{}` compiles programs wrongly here: {}; the interpreter runs the program, with the right results but slower",
+                 compiler_.command.front(), difference)
+        .hint("name another compiler in `CXX`; `{}` and the source beside it show the fault", check.path());
+    return false;
+  }
+
+  /// What cannot be used is built in another folder, or interpreted.
+  Built cannot_use(Unwritten unwritten) {
+    unwritten_ = std::move(unwritten);
     return Built::no_compiler;
   }
 
@@ -307,7 +351,7 @@ class Build {
     if (stopped()) return Built::stopped;
     if (sink_.has_errors()) return Built::failed;
     if (!usable) return Built::no_compiler;
-    return unwritten ? cannot_write(unwritten->path, unwritten->error) : Built::done;
+    return unwritten ? cannot_use(std::move(*unwritten)) : Built::done;
   }
 
   /// What a compiler was given and no longer had: somebody clears the cache.
@@ -366,7 +410,11 @@ class Build {
 
   bool load(std::size_t i, ProgramSort sort, std::vector<LoadedProgram>& made, std::string& reason) {
     const std::string path = cache_.path(names_[i] + ".so");
+    // An object of `g++ -ffast-math` makes its thread flush subnormal numbers: that is undone.
+    std::fenv_t arithmetic;
+    std::fegetenv(&arithmetic);
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::fesetenv(&arithmetic);
     if (handle == nullptr) {
       const char* error = dlerror();
       reason = error != nullptr ? error : "unknown";
@@ -391,6 +439,7 @@ class Build {
   TemporaryFolder temporary_;
   ObjectCache cache_;  // of the user, or in the temporary folder
   std::optional<Unwritten> unwritten_;  // there
+  std::optional<SelfCheck> check_;      // the last of the sources
   Compiler compiler_;
   std::string include_;
   std::vector<std::string> names_;  // per source: without suffix
@@ -407,8 +456,17 @@ LoadedProgram::~LoadedProgram() {
   if (handle_ != nullptr) dlclose(handle_);
 }
 
+std::string machine_flags() {
+#ifdef __x86_64__
+  // g++ 12 takes some permutations of eight doubles for such within lanes of two (`vpermilpd` for {0, 1, 2, 4, 4, 5, 6, 7}): no vectors of 512 bits.
+  return "-march=native -mprefer-vector-width=256";
+#else
+  return "-march=native";
+#endif
+}
+
 std::string compiler_flags() {
-  std::string flags = std::string(kKernelFlags) + " -march=native -fPIC -shared -fno-exceptions -fno-rtti -g1";
+  std::string flags = std::string(kKernelFlags) + " " + machine_flags() + " -fPIC -shared -fno-exceptions -fno-rtti -g1";
 #ifdef __SANITIZE_THREAD__
   // The counters that a program moves order its threads: the sanitizer must see them.
   flags += " -fsanitize=thread";

@@ -3,7 +3,8 @@
 //
 // Guarantees: the key of an object is its source, the flags, the compiler's version and target and the text of the two headers, so an object that is
 // found is the one that would be built. A file appears in the cache whole or not at all; who loses a race uses the winner's; an object that
-// does not load is built again. The source lies beside the object, and so does what the compiler said when it failed.
+// does not load is built again. The source lies beside the object, and so does what the compiler said when it failed. No compiler is trusted with the law of values: beside the
+// programs a small one is built whose results are known (`self_check.h`), and where its numbers are others none of them is used.
 //
 //   std::vector<LoadedProgram> loaded;
 //   if (build_programs(sources, {}, loaded, sink) == Built::done) loaded[0].program()->step;
@@ -23,6 +24,7 @@ struct JitOptions {
   std::string cache_folder = {};      // made when it is missing; empty: none, so programs are built in a temporary folder
   std::string temporary_folder = {};  // where a folder is made when the cache cannot be written; empty: /tmp
   std::uint32_t processes = 0;        // compilers at one time; 0: one per core
+  bool self_check = true;             // off where all results are compared anyway
   int stop = -1;                      // a file: once it can be read, compilers are ended and nothing more is built; -1: none
 };
 
@@ -60,14 +62,15 @@ class LoadedProgram {
 
 enum class Built : std::uint8_t {
   done,         // one loaded program per source, in their order
-  no_compiler,  // a warning says so: the interpreter takes over
+  no_compiler,  // there is none that can be used, and a warning says so: the interpreter takes over
   failed,       // an error says why
   stopped,      // by JitOptions::stop
 };
 
 Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options, std::vector<LoadedProgram>& loaded, DiagnosticSink& sink);
 
-/// The flags that programs are compiled with.
+/// The flags that programs are compiled with; those of them that say for what machine.
 std::string compiler_flags();
+std::string machine_flags();
 
 }  // namespace piper::backend

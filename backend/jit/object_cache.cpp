@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -41,8 +42,8 @@ bool is_aside(std::string_view name) {
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
-std::error_code write_whole(const std::string& path, std::string_view text, int flags) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+/// Writes behind what the file has, and closes it.
+std::error_code write_all(int file, std::string_view text) {
   if (file < 0) return last_error();
   std::error_code error;
   while (!error && !text.empty()) {
@@ -56,6 +57,41 @@ std::error_code write_whole(const std::string& path, std::string_view text, int 
   if (!error && fsync(file) != 0) error = last_error();
   if (close(file) != 0 && !error) error = last_error();
   return error;
+}
+
+/// A new file. What has its name is a leftover of a process with the number of this one.
+std::error_code write_new(const std::string& path, std::string_view text) {
+  unlink(path.c_str());
+  return write_all(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), text);
+}
+
+/// Makes what is missing of the path, for this user alone.
+std::error_code make_folders(const fs::path& path) {
+  std::error_code error;
+  if (path.empty() || fs::is_directory(path, error)) return {};
+  if (mkdir(path.c_str(), 0700) == 0) return {};
+  if (errno == EEXIST) return fs::is_directory(path, error) ? std::error_code() : std::make_error_code(std::errc::not_a_directory);  // another process was quicker, or a file
+  if (errno != ENOENT || !path.has_parent_path() || path.parent_path() == path) return last_error();
+  if ((error = make_folders(path.parent_path()))) return error;
+  return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? std::error_code() : last_error();
+}
+
+/// The text of a regular file that this user alone can have written. A pipe is not waited for.
+bool read_own(const std::string& path, std::string& text, std::optional<Distrust>& distrust) {
+  const int file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return false;
+  struct stat status{};
+  bool good = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  if (good) distrust = distrust_of_file(file, path);
+  good = good && !distrust;
+  text.resize(good ? static_cast<std::size_t>(status.st_size) : 0);
+  for (std::size_t at = 0; good && at < text.size();) {
+    const ssize_t got = ::read(file, text.data() + at, text.size() - at);
+    if (got > 0) at += static_cast<std::size_t>(got);
+    good = got > 0 || (got < 0 && errno == EINTR);
+  }
+  close(file);
+  return good;
 }
 
 /// What stands behind an object; it is as long as kTail.
@@ -92,10 +128,15 @@ ObjectCache::ObjectCache(std::string folder) : folder_(std::move(folder)) {
     error_ = std::make_error_code(std::errc::no_such_file_or_directory);
     return;
   }
-  fs::create_directories(folder_, error_);
+  error_ = make_folders(folder_);
   if (error_) return;
+  distrust_ = distrust_of_folder(folder_);
+  if (distrust_) {
+    error_ = std::make_error_code(std::errc::permission_denied);
+    return;
+  }
   const std::string probe = path_aside("probe");
-  error_ = write_whole(probe, "", O_TRUNC);
+  error_ = write_new(probe, "");
   unlink(probe.c_str());
   if (!error_) share();
 }
@@ -108,12 +149,12 @@ ObjectCache& ObjectCache::operator=(ObjectCache&& other) noexcept {
   std::swap(folder_, other.folder_);
   std::swap(lock_, other.lock_);
   std::swap(error_, other.error_);
+  std::swap(distrust_, other.distrust_);
   return *this;
 }
 
 void ObjectCache::share() {
-  lock_ = open(path("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (lock_ < 0) lock_ = open(path("lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // another user's
+  lock_ = open(path("lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
   if (lock_ < 0) return;
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) remove_left_over();
   // Where a disk knows no locks nothing is removed, and nothing else is lost.
@@ -138,11 +179,10 @@ std::string ObjectCache::path_aside(const std::string& name) const {
 
 std::error_code ObjectCache::store_text(const std::string& name, std::string_view text) const {
   std::string there;
-  if (read_file(path(name), there) && there == text) return {};
-  std::error_code ignored;
-  fs::create_directories(fs::path(path(name)).parent_path(), ignored);
+  if (read(name, there) && there == text) return {};
+  make_folders(fs::path(path(name)).parent_path());
   const std::string aside = path_aside(name);
-  if (const std::error_code error = write_whole(aside, text, O_TRUNC)) {
+  if (const std::error_code error = write_new(aside, text)) {
     unlink(aside.c_str());
     return error;
   }
@@ -150,20 +190,28 @@ std::error_code ObjectCache::store_text(const std::string& name, std::string_vie
 }
 
 std::error_code ObjectCache::store_object(const std::string& aside, const std::string& name) const {
+  // A compiler may make files that the group can write.
+  if (chmod(aside.c_str(), 0755) != 0) return last_error();
   std::string object;
+  std::optional<Distrust> distrust;
   std::error_code error;
-  if (!read_file(aside, object)) error = std::make_error_code(std::errc::io_error);
-  if (!error) error = write_whole(aside, seal(name, object), O_APPEND);
+  if (!read_own(aside, object, distrust)) error = std::make_error_code(std::errc::io_error);
+  if (!error) error = write_all(open(aside.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC), seal(name, object));
   if (!error) return put_in_place(aside, path(name));
   unlink(aside.c_str());
   return error;
 }
 
-bool ObjectCache::whole(const std::string& name) const {
+bool ObjectCache::whole(const std::string& name, std::optional<Distrust>& distrust) const {
   std::string text;
-  if (!read_file(path(name), text) || text.size() < kTail) return false;
+  if (!read_own(path(name), text, distrust) || text.size() < kTail) return false;
   const std::string_view object(text.data(), text.size() - kTail);
   return std::string_view(text).substr(object.size()) == seal(name, object);
+}
+
+bool ObjectCache::read(const std::string& name, std::string& text) const {
+  std::optional<Distrust> distrust;
+  return read_own(path(name), text, distrust);
 }
 
 }  // namespace piper::backend

@@ -79,7 +79,7 @@ class ThisMachine final : public CudaMachine {
     constexpr std::size_t kDigest = 40;
     const std::string name = "kernels-" + backend::digest(architecture_ + "\n" + nvrtc_->version() + "\n" + backend::cuda::headers_text() + source).substr(0, 24) + ".cubin";
     std::string kept;
-    if (!cache_.error() && backend::read_file(cache_.path(name), kept) && kept.size() > kDigest) {
+    if (!cache_.error() && cache_.read(name, kept) && kept.size() > kDigest) {
       const std::string seal = kept.substr(kept.size() - kDigest);
       kept.resize(kept.size() - kDigest);
       if (backend::digest(kept) == seal) {

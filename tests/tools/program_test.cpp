@@ -268,7 +268,7 @@ TEST(Program, AFullCacheDisk) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
   std::filesystem::create_directory(folder.path() / "cache");
-  const std::string mount = "unshare -rm /bin/sh -c 'mount -t tmpfs -o size=\"$1\" none cache && ";
+  const std::string mount = "unshare -rm /bin/sh -c 'mount -t tmpfs -o mode=700,size=\"$1\" none cache && ";
   if (const ProcessResult tried = shell(folder, mount + "true' - 64k"); tried.exit_code != 0) GTEST_SKIP() << "no file system can be mounted: " << tried.err;
   for (const char* size : {"4k", "64k", "80k", "100k"}) {
     const ProcessResult run = shell(folder, mount + "PIPER_CACHE=cache exec \"$0\" train tiny.pipe' \"$0\" " + size);

@@ -1,0 +1,26 @@
+#pragma once
+// Whether another user can have put there what is read back and run.
+//
+// Guarantees: a folder is trusted when it belongs to the user of this process, and nobody but this user and root can write to it or replace it or a folder above it. In a
+// sticky folder (`/tmp`) others cannot replace what is not theirs. The walk follows links one by one and checks every folder on the way.
+//
+//   if (const std::optional<Distrust> distrust = distrust_of_folder("/home/me/.cache/piper")) print(distrust->path, distrust->reason);
+
+#include <optional>
+#include <string>
+
+namespace piper::backend {
+
+struct Distrust {
+  std::string path;    // of the folder above, the link or the file that is at fault
+  std::string reason;  // `can be written by all users (mode 0777)`: goes on behind the path
+  bool mode = false;   // its permissions are at fault, not its owner
+};
+
+/// Nothing: the folder is trusted. It must exist.
+std::optional<Distrust> distrust_of_folder(const std::string& folder);
+
+/// Of a file that is open; `path` names it.
+std::optional<Distrust> distrust_of_file(int file, const std::string& path);
+
+}  // namespace piper::backend
