@@ -19,7 +19,7 @@
 namespace piper::backend {
 
 /// Flags that keep generated code equal to the evaluator bit for bit and let it vectorise. `-march=native` beside them keeps the bits
-/// (nothing is contracted); on x86 `-mprefer-vector-width=512` makes exp, erf and the like faster.
+/// (nothing is contracted), but for faults of compilers: `compiler_flags` of `backend/jit/jit.h` adds what keeps them away.
 inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
 
 /// Where the operands of one call lie, as the `at` struct wants it.

@@ -37,6 +37,12 @@ class Printer : StatementPrinter {
   std::string seed() const override { return "rank->seed"; }
   std::string step() const override { return "rank->global_step"; }
   std::string signature(const std::string& name) const;
+  /// Opens a loop that stays one. g++ 12 unrolls what is short before it looks for vectors, and then takes wrong elements of the rows that it sees next to each other (masked loads,
+  /// permutations of eight doubles).
+  void loop(const std::string& variable, std::int64_t extent) {
+    out_ += "#pragma GCC unroll 1\n";
+    open("for (int64_t " + variable + " = 0; " + variable + " < " + std::to_string(extent) + "; ++" + variable + ")");
+  }
   void statement(std::size_t i);
   void columns(std::size_t begin, std::size_t end);
   void column_statements(std::size_t begin, std::size_t end) {
@@ -93,12 +99,12 @@ void Printer::columns(std::size_t begin, std::size_t end) {
   const std::size_t rows = kernel_.rows.size();
   for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) {
     const std::string& k = variables_[rows + c];
-    open("for (int64_t " + k + " = 0; " + k + " < " + std::to_string(kernel_.columns[c]) + "; ++" + k + ")");
+    loop(k, kernel_.columns[c]);
   }
   const std::int64_t extent = kernel_.columns.back(), whole = extent - extent % Lanes{}.count;
   if (!lanes) {
     if (!scatters) out_ += "#pragma GCC ivdep\n";
-    open("for (int64_t j = 0; j < " + std::to_string(extent) + "; ++j)");
+    loop("j", extent);
     column_statements(begin, end);
     close();
   } else {
@@ -106,14 +112,13 @@ void Printer::columns(std::size_t begin, std::size_t end) {
     if (whole > 0) {
       open("for (int64_t j0 = 0; j0 < " + std::to_string(whole) + "; j0 += 16)");
       if (!scatters) out_ += "#pragma GCC ivdep\n";
-      out_ += "#pragma GCC unroll 1\n";
-      open("for (int64_t l = 0; l < 16; ++l)");
+      loop("l", Lanes{}.count);
       lane_statements("j0 + l", begin, end);
       close();
       close();
     }
     if (whole < extent) {
-      open("for (int64_t l = 0; l < " + std::to_string(extent - whole) + "; ++l)");
+      loop("l", extent - whole);
       lane_statements(whole > 0 ? std::to_string(whole) + " + l" : "l", begin, end);
       close();
     }
@@ -166,7 +171,7 @@ std::string Printer::run(const std::string& name) {
   }
   for (std::size_t r = 0; r < kernel_.rows.size(); ++r) {
     const std::string& i = variables_[r];
-    open("for (int64_t " + i + " = 0; " + i + " < " + std::to_string(kernel_.rows[r]) + "; ++" + i + ")");
+    loop(i, kernel_.rows[r]);
   }
   for (std::size_t i = 0; i < kernel_.statements.size();) {
     if (kernel_.statements[i].row) {
