@@ -39,6 +39,8 @@ enum FailureCode : std::uint32_t {
   kProgramsDiffer = 6022,      // the processes of a run have compiled different programs
   kProcessLost = 6023,         // a process of a run has ended, and did not say why
   kNcclFailed = 6024,          // NCCL refused a call, or a communication failed
+  kBadMessage = 6040,          // a process of a run sent a message that does not fit
+  kProcessRefused = 6041,      // a warning: a process that came to a run is none of it
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.

@@ -35,6 +35,10 @@ RunProcesses meet_processes(Session& session, const Session::Subject& subject, c
   runtime::Failure failure;
   RunProcesses made;
   runtime::GroupOptions of_group{.seconds = static_cast<double>(options.meet_seconds)};
+  of_group.on_notice = [&](const runtime::Failure& notice) {
+    report_failure(session, notice, {});
+    session.show_warnings();
+  };
   if (read.launch->agent_store) of_group.agent_store = runtime::open_agent_store(options, of_group.seconds, failure);
   if (!read.launch->agent_store || of_group.agent_store.set) made.group = runtime::ProcessGroup::join(*read.launch, of_group, failure);
   if (!made.group) {

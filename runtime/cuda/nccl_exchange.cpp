@@ -121,7 +121,8 @@ std::optional<Failure> NcclExchange::open_communicator(const PiperCommunicator& 
   } else {
     const auto told = group_.get(key);
     if (!told) return group_.failure();
-    std::copy_n(told->begin(), std::min(told->size(), sizeof id.bytes), id.bytes);
+    if (told->size() != sizeof id.bytes) return group_.fail_message(members.members[0], "an id of a communicator that has another size");
+    std::copy(told->begin(), told->end(), id.bytes);
   }
   NcclCommunicator handle = nullptr;
   const NcclResult result = nccl_->open(&handle, members.num_members, id, members.self, members.kind == 0 ? kBlocksOfPair : 0);

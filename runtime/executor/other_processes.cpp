@@ -1,5 +1,6 @@
 #include "runtime/executor/other_processes.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,12 @@
 #include "runtime/transport/meetings.h"
 
 namespace piper::runtime {
+
+namespace {
+
+constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 53;  // nanoseconds: a hundred days
+
+}  // namespace
 
 std::optional<Failure> OtherProcesses::agree(const Device& device) {
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
@@ -25,15 +32,31 @@ std::optional<Failure> OtherProcesses::collect(std::vector<RecordedRank>& record
     return std::nullopt;
   }
   for (const PiperJobRank& rank : ranks().subspan(1)) {
-    const auto told = group_.receive_bytes(rank.rank);
-    if (!told) return group_.failure();
-    all.push_back({rank.rank, unpacked<RecordedAction>(*told)});
+    RecordedRank& made = all.emplace_back(RecordedRank{rank.rank, {}});
+    if (!receive_recorded(rank, made.actions)) return group_.failure();
   }
   Meetings meetings;
   if (auto failure = find_meetings(ranks(), Phase::training, meetings)) return failure;
   align_times(meetings, all);
   recorded = std::move(all);
   return std::nullopt;
+}
+
+/// False after a failure of the run.
+bool OtherProcesses::receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions) {
+  const PiperProgram& program = *rank.program;
+  std::uint64_t most = 0;
+  for (std::uint32_t s = 0; s < program.num_streams; ++s) most += program.streams[s].num_actions;
+  const auto bytes = group_.receive_bytes(rank.rank, most * sizeof(RecordedAction));
+  if (!bytes) return false;
+  actions = unpacked<RecordedAction>(*bytes);
+  const auto fits = [&](const RecordedAction& action) {
+    return action.stream < program.num_streams && action.position < program.streams[action.stream].num_actions && action.begin_ns <= action.end_ns &&
+           std::max({action.end_ns, action.product_ns, action.attention_ns, action.least_ns}) <= kMaxTime;
+  };
+  if (actions.size() * sizeof(RecordedAction) == bytes->size() && std::all_of(actions.begin(), actions.end(), fits)) return true;
+  group_.fail_message(rank.rank, "times of actions that its program does not have");
+  return false;
 }
 
 /// All processes go through the same pieces in the same order: who has one sends it, rank 0 takes it, and to the others it is nothing.
@@ -48,7 +71,7 @@ std::optional<ParameterValues> OtherProcesses::read_parameter(Device& device, st
     }
     bytes.assign(count, 0);
     if (rank() == 0) {
-      auto told = group_.receive_bytes(static_cast<std::uint32_t>(of));
+      auto told = group_.receive_bytes(static_cast<std::uint32_t>(of), count);
       if (!told || told->size() != count) return nullptr;
       bytes = std::move(*told);
     }

@@ -48,6 +48,7 @@ class OtherProcesses {
   std::optional<ParameterValues> read_parameter(Device& device, std::string_view name, Part part);
 
  private:
+  bool receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions);
   std::uint32_t rank() const { return group_.launch().rank; }
 
   ProcessGroup& group_;

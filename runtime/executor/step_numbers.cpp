@@ -63,6 +63,19 @@ void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, co
   group_.send_report(number, packed(values));
 }
 
+/// False if the values are not those of a step.
+bool StepNumbers::keep_values(ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const {
+  std::size_t at = 0;
+  for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
+    if (at == values.size() || !(values[at] >= 0 && values[at] <= static_cast<double>(values.size()))) return false;
+    const auto count = static_cast<std::uint32_t>(values[at++]);
+    if (count > values.size() - at || (count > 0 && slots.keep(job_, step, step, loss, values.data() + at, count))) return false;
+    at += count;
+  }
+  if (values.size() - at != 2) return false;
+  return values[at] == 0 || !slots.keep(job_, step, step, PIPER_NORM, values.data() + at + 1, 1);
+}
+
 bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
   OfPhase& of = of_[static_cast<std::size_t>(phase)];
   bool all = true;
@@ -76,15 +89,11 @@ bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
     of.taken[i] = number + 1;
     ReportSlots& slots = *of.slots[i];
     slots.clear(step);
-    const std::vector<double> values = unpacked<double>(*told);
-    std::size_t at = 0;
     // They were finite where they come from.
-    for (std::uint32_t loss = 0; loss < slots.num_losses && at < values.size(); ++loss) {
-      const auto count = static_cast<std::uint32_t>(values[at++]);
-      if (count > 0 && at + count <= values.size()) static_cast<void>(slots.keep(job_, step, step, loss, values.data() + at, count));
-      at += count;
+    if (!keep_values(slots, unpacked<double>(*told), step)) {
+      group_.fail_message(of.from[i], "numbers of a step that do not fit");
+      return false;
     }
-    if (at + 1 < values.size() && values[at] != 0) static_cast<void>(slots.keep(job_, step, step, PIPER_NORM, values.data() + at + 1, 1));
   }
   return all;
 }

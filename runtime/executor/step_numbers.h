@@ -33,6 +33,8 @@ class StepNumbers {
   const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const { return of_[static_cast<std::size_t>(phase)].slots; }
 
  private:
+  bool keep_values(ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const;
+
   struct OfPhase {
     bool sends = false;
     std::vector<std::uint32_t> from;                   // on rank 0

@@ -1,6 +1,7 @@
 #include "runtime/processes/agent_store.h"
 
 #include "runtime/device/library_calls.h"
+#include "runtime/processes/peer_text.h"
 #include "runtime/shared_library.h"
 
 namespace piper::runtime {
@@ -9,7 +10,7 @@ namespace {
 
 Failure unreachable(const Launch& launch, const char* reason) {
   return {.code = kProcessesApart,
-          .message = "torchrun's store at `" + launch.host + ":" + std::to_string(launch.port) + "` does not answer: " + reason,
+          .message = "torchrun's store at `" + launch.host + ":" + std::to_string(launch.port) + "` does not answer: " + peer_text(reason),
           .hint = "TORCHELASTIC_USE_AGENT_STORE says that torchrun listens there; unset it where it does not, and rank 0 will"};
 }
 

@@ -9,7 +9,6 @@ namespace piper::runtime {
 namespace {
 
 constexpr std::uint16_t kPort = 29500;  // where nobody says another
-constexpr std::uint32_t kMostProcesses = 1u << 20;
 
 /// What one launcher calls the numbers.
 struct Names {
@@ -37,7 +36,7 @@ class Reader {
     if (by_hand) {
       read(kByHand);
       // mpirun that sets the usual names, too, sets the same.
-      if (!failure_ && has(kOpenMpi.rank) && number(kOpenMpi.rank, kMostProcesses) != launch_.rank) {
+      if (!failure_ && has(kOpenMpi.rank) && number(kOpenMpi.rank, kMaxProcesses) != launch_.rank) {
         fail("`RANK` is `" + std::to_string(launch_.rank) + "`, but mpirun says `" + text(kOpenMpi.rank) + "` in `" + kOpenMpi.rank + "`", "unset the one that is wrong");
       }
     } else {
@@ -71,7 +70,7 @@ class Reader {
 
   /// A launcher of one process, as a shell within a job of Slurm has it, is none.
   bool starts_several(const Names& names) {
-    return has(names.rank) && has(names.world) && (!names.shares || has(names.local_rank)) && number(names.world, kMostProcesses) > 1;
+    return has(names.rank) && has(names.world) && (!names.shares || has(names.local_rank)) && number(names.world, kMaxProcesses) > 1;
   }
 
   void read(const Names& names) {
@@ -80,15 +79,15 @@ class Reader {
     for (const auto& [one, other] : {std::pair{names.rank, names.world}, {names.world, names.rank}}) {
       if (!has(one)) return fail("`" + std::string(other) + "` is set, but not `" + one + "`", "set both, or none: then one process runs all ranks");
     }
-    launch_.rank = number(names.rank, kMostProcesses);
-    launch_.world = number(names.world, kMostProcesses);
+    launch_.rank = number(names.rank, kMaxProcesses);
+    launch_.world = number(names.world, kMaxProcesses);
     if (failure_) return;
     if (launch_.world == 0) return fail("`" + std::string(names.world) + "` is `0`", "it is the number of all processes of the run");
     if (launch_.rank >= launch_.world) {
       return fail("`" + std::string(names.rank) + "` is `" + std::to_string(launch_.rank) + "` of `" + std::to_string(launch_.world) + "` processes", "ranks count from 0");
     }
     if (has(names.local_rank)) {
-      launch_.local_rank = number(names.local_rank, kMostProcesses);
+      launch_.local_rank = number(names.local_rank, kMaxProcesses);
     } else if (launch_.world > 1) {
       fail("`" + std::string(names.rank) + "` and `" + names.world + "` are set, but not `" + names.local_rank + "`", "it is the number of the process, and of its GPU, on its machine, from 0");
     }
@@ -109,6 +108,7 @@ class Reader {
     }
     launch_.agent_store = text("TORCHELASTIC_USE_AGENT_STORE") == "True";
     for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID"}) launch_.run += (launch_.run.empty() ? "" : "/") + text(name);
+    if (launch_.run.size() > kMaxRunName) fail("the name of the run has " + std::to_string(launch_.run.size()) + " bytes", "`TORCHELASTIC_RUN_ID` has a few hundred bytes at most");
   }
 
   const Environment& environment_;

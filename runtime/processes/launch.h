@@ -32,6 +32,9 @@ struct LaunchRead {
   std::optional<Failure> failure;   // kBadLaunch
 };
 
+inline constexpr std::uint32_t kMaxProcesses = 1u << 20;
+inline constexpr std::size_t kMaxRunName = 1024;
+
 using Environment = std::map<std::string, std::string>;
 LaunchRead read_launch(const Environment& environment);
 /// The variables that a person sets; `--help` lists them.

@@ -11,43 +11,73 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "runtime/processes/frames.h"
+#include "runtime/processes/messages.h"
+#include "runtime/processes/peer_text.h"
+#include "runtime/processes/sockets.h"
 
 namespace piper::runtime {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kHelloWithin(10);   // of a connection
-constexpr std::chrono::seconds kLeaveWithin(5);    // after a failure
-constexpr std::size_t kMostNamed = 8;
+constexpr std::chrono::seconds kHelloWithin(10);               // of a connection
+constexpr std::chrono::seconds kLeaveWithin(5);                // after a failure
+constexpr std::chrono::milliseconds kStrangerRoom(250);        // after that long without a hello a connection makes room for another
+constexpr std::chrono::milliseconds kAcceptPause(100);
+constexpr std::size_t kMaxStrangers = 256;                     // connections without a valid hello
+constexpr std::size_t kMaxAccepts = 64;                        // before those that are there are heard again
+constexpr std::size_t kMaxWaitingKeys = 1024;                  // of a process
+constexpr std::size_t kMaxValueBytes = std::size_t{256} << 20; // that a process sets
+constexpr std::size_t kMaxUnsentBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxNamed = 8;
 
 struct Guest {
-  explicit Guest(int socket) : connection(socket), since(Clock::now()) {}
+  explicit Guest(int socket, std::size_t max_body) : connection(socket, max_body), address(peer_address(socket)), since(Clock::now()) {}
+  std::string description() const { return process + " at " + address; }
+
   Connection connection;
+  std::string address;
   Clock::time_point since;
-  bool joined = false, left = false;  // it has said hello, goodbye
+  bool joined = false, left = false;   // it has a rank, it has said goodbye
+  bool refused = false;
+  std::optional<std::uint64_t> challenge;  // after a valid hello
   std::uint32_t rank = 0;
-  std::string who;                    // `process 4711 on node7`
+  std::string process;                 // `process 4711 on node7`
+  std::size_t waiting_keys = 0, value_bytes = 0;
   std::optional<std::uint64_t> begun;  // steps: its answer to hold, or its last word
 };
 
 }  // namespace
 
 struct MeetingPoint::Parts {
-  Parts(const Launch& launch, double seconds) : launch(launch), seconds(seconds), until(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+  Parts(const Launch& launch, double seconds) : launch(launch), seconds(seconds), until(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))), came(launch.world) {}
   ~Parts() {
-    if (listener >= 0) close(listener);
-    if (wakes >= 0) close(wakes);
+    for (const int file : {wakes, own_socket}) {
+      if (file >= 0) close(file);
+    }
+  }
+
+  /// Rank 0 is there from the start. False with errno.
+  bool connect_own() {
+    int ends_of_pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_of_pair) != 0) return false;
+    own_socket = ends_of_pair[0];
+    Guest& own = *guests.emplace_back(std::make_unique<Guest>(ends_of_pair[1], kMaxMeetingBody));
+    own.process = this_process();
+    join(own);
+    if (all_here) tell_all_here();
+    return true;
   }
 
   void run() {
     for (;;) {
-      const bool leaving = ends.load();
-      if (leaving && may_leave()) return;
+      if (ends.load() && may_leave()) return;
       wait();
       accept_guests();
       for (std::size_t g = 0; g < guests.size(); ++g) hear(*guests[g]);
@@ -59,10 +89,12 @@ struct MeetingPoint::Parts {
   const Launch launch;
   const double seconds;
   const Clock::time_point until;
-  std::uint16_t port = 0;
-  int listener = -1, wakes = -1;
+  Listeners listeners;
+  int wakes = -1, own_socket = -1;
   std::atomic<bool> ends{false};
   std::thread thread;
+  std::mutex notices_mutex;
+  std::vector<Failure> notices;
 
  private:
   std::size_t joined() const {
@@ -73,130 +105,218 @@ struct MeetingPoint::Parts {
     if (!leaves_at) leaves_at = Clock::now() + kLeaveWithin;
     const bool open = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && !guest->left; });
     const bool unsent = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->connection.sends(); });
-    // Who comes late to what has failed already shall learn why, too, but nobody is waited for longer than all may take to come.
-    const bool waits = failed && !all_here && hellos < launch.world && Clock::now() < until;
+    // A process that comes late to a run that has failed already shall learn why, too, but nobody is waited for longer than all may take to come.
+    const bool waits = failed && !all_here && !std::all_of(came.begin(), came.end(), [](bool has_come) { return has_come; }) && Clock::now() < until;
     if (!open && !unsent && !waits) return true;
     // Without a failure the others are still at work, and may find one.
     return (failed || !all_here) && Clock::now() >= *leaves_at;
   }
 
+  void forget(const Guest& guest) {
+    for (auto& [key, waiting] : asked) std::erase(waiting, &guest);
+  }
+
   void forget_closed() {
     std::erase_if(guests, [&](const auto& guest) {
       if (!guest->connection.closed()) return false;
-      for (auto& [key, waiting] : asked) std::erase(waiting, guest.get());
+      forget(*guest);
       return true;
     });
   }
 
+  // ---- connections
+
+  /// Rank 0 has not taken the reports of others yet: nothing more is read from them, so that they wait instead of this memory growing.
+  bool reports_wait() const {
+    return std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->rank == 0 && guest->connection.unsent() > kMaxUnsentBytes; });
+  }
+  bool is_read(const Guest& guest, bool reports_wait) const { return !reports_wait || (guest.joined && guest.rank == 0); }
+
   void wait() {
-    std::vector<pollfd> files = {{listener, POLLIN, 0}, {wakes, POLLIN, 0}};
-    for (const auto& guest : guests) files.push_back({guest->connection.socket(), static_cast<short>(POLLIN | (guest->connection.sends() ? POLLOUT : 0)), 0});
-    poll(files.data(), files.size(), 100);
+    std::vector<pollfd> files = {{wakes, POLLIN, 0}};
+    // A listener that cannot give a connection stays ready: it is left out for a while.
+    if (Clock::now() >= accepts_at) {
+      for (const int listener : listeners.sockets()) files.push_back({listener, POLLIN, 0});
+    }
+    const bool held = reports_wait();
+    for (const auto& guest : guests) {
+      files.push_back({guest->connection.socket(), static_cast<short>((is_read(*guest, held) ? POLLIN : 0) | (guest->connection.sends() ? POLLOUT : 0)), 0});
+    }
+    poll(files.data(), files.size(), static_cast<int>(kAcceptPause.count()));
     std::uint64_t ignored = 0;
-    if ((files[1].revents & POLLIN) != 0 && read(wakes, &ignored, sizeof ignored) < 0) return;
+    if ((files[0].revents & POLLIN) != 0 && read(wakes, &ignored, sizeof ignored) < 0) return;
   }
 
   void accept_guests() {
-    for (int made = accept(listener, nullptr, nullptr); made >= 0; made = accept(listener, nullptr, nullptr)) guests.push_back(std::make_unique<Guest>(made));
+    if (Clock::now() < accepts_at) return;
+    for (const int listener : listeners.sockets()) {
+      for (std::size_t n = 0; n < kMaxAccepts && accept_guest(listener); ++n) {
+      }
+    }
   }
 
-  void hear(Guest& guest) {
-    guest.connection.fill();
-    guest.connection.flush();
-    FrameKind kind{};
-    std::string body;
-    while (guest.connection.receive(kind, body)) {
-      if (!guest.joined && kind != FrameKind::hello) return drop(guest);
-      take(guest, kind, body);
+  /// False if there is none, or no room for it now.
+  bool accept_guest(int listener) {
+    const auto strangers = static_cast<std::size_t>(std::count_if(guests.begin(), guests.end(), [](const auto& guest) { return !guest->joined; }));
+    const bool full = strangers >= kMaxStrangers && !drop_oldest_stranger();
+    const int made = full ? -1 : accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (made >= 0) {
+      guests.push_back(std::make_unique<Guest>(made, kMaxHelloBody));
+      return true;
     }
-    if (!guest.joined && Clock::now() - guest.since > kHelloWithin) return drop(guest);
-    if (guest.connection.closed() && guest.joined && !guest.left) fail(lost(guest));
+    if (!full && (errno == EINTR || errno == ECONNABORTED)) return true;
+    if (!full && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (!full && drop_oldest_stranger()) return true;
+    accepts_at = Clock::now() + kAcceptPause;
+    return false;
+  }
+
+  /// A process of the run says hello as soon as it is connected, so the oldest connection without a hello is the least likely to be one.
+  bool drop_oldest_stranger() {
+    auto oldest = guests.end();
+    for (auto guest = guests.begin(); guest != guests.end(); ++guest) {
+      if (!(*guest)->joined && (oldest == guests.end() || (*guest)->since < (*oldest)->since)) oldest = guest;
+    }
+    if (oldest == guests.end() || Clock::now() - (*oldest)->since < kStrangerRoom) return false;
+    guests.erase(oldest);
+    return true;
   }
 
   static void drop(Guest& guest) { shutdown(guest.connection.socket(), SHUT_RDWR); }
 
-  void take(Guest& guest, FrameKind kind, const std::string& body) {
-    BodyReader read(body);
-    switch (kind) {
-      case FrameKind::hello: return welcome(guest, read);
-      case FrameKind::set: {
-        const std::string key = read.text();
-        const std::string& value = values[key] = read.text();
-        for (Guest* each : asked[key]) answer(*each, key, value);
-        asked.erase(key);
-        return;
-      }
-      case FrameKind::get: {
-        const std::string key = read.text();
-        const auto known = values.find(key);
-        return known != values.end() ? answer(guest, key, known->second) : asked[key].push_back(&guest);
-      }
-      case FrameKind::fail: return fail(unpacked_failure(body));
-      case FrameKind::stop:
-        if (!holds) tell_all(FrameKind::hold, {});
-        holds = true;
-        return look_for_stop();
-      case FrameKind::begun: guest.begun = read.number(); return look_for_stop();
-      case FrameKind::bye:
-        guest.begun = read.number();
-        guest.left = true;
-        most_begun = std::max(most_begun, *guest.begun);
-        return look_for_stop();
-      case FrameKind::report:
-        for (const auto& each : guests) {
-          if (each->joined && each->rank == 0) each->connection.send(FrameKind::report, Body().add(std::uint64_t{guest.rank}).add(body).bytes());
-        }
-        return;
-      case FrameKind::heard: case FrameKind::all_here: case FrameKind::refused: case FrameKind::value: case FrameKind::failed: case FrameKind::hold: case FrameKind::stop_at: return drop(guest);
+  void hear(Guest& guest) {
+    if (is_read(guest, reports_wait())) guest.connection.fill();
+    guest.connection.flush();
+    FrameKind kind{};
+    std::string body;
+    while (guest.connection.receive(kind, body)) {
+      if (guest.joined ? take(guest, kind, body) : take_hello(guest, kind, body)) continue;
+      if (guest.joined) break_off(guest, std::string("it sent a message `") + name_of(kind) + "` that does not fit");
+      return drop(guest);
     }
-    drop(guest);
-  }
-
-  static void answer(Guest& guest, const std::string& key, const std::string& value) { guest.connection.send(FrameKind::value, Body().add(key).add(value).bytes()); }
-
-  void tell_all(FrameKind kind, const std::string& body) {
-    for (const auto& guest : guests) {
-      if (guest->joined) guest->connection.send(kind, body);
+    if (!guest.joined) {
+      if (Clock::now() - guest.since > kHelloWithin) drop(guest);
+    } else if (guest.connection.broken()) {
+      break_off(guest, "it sent bytes that are no message");
+    } else if (guest.rank != 0 && guest.connection.unsent() > kMaxUnsentBytes) {
+      break_off(guest, "it does not read the messages for it");
+      drop(guest);
+    } else if (guest.connection.closed() && !guest.left) {
+      lose(guest);
     }
   }
 
-  void welcome(Guest& guest, BodyReader& read) {
-    const std::string run = read.text();
-    guest.rank = static_cast<std::uint32_t>(read.number());
-    const std::uint64_t world = read.number();
-    guest.who = read.text();
-    if (!read.whole()) return drop(guest);
-    ++hellos;
-    const auto refuse = [&](std::string message, std::string hint) {
-      const Failure failure{.code = kProcessesApart, .message = std::move(message), .hint = std::move(hint)};
-      guest.connection.send(FrameKind::refused, packed(failure));
-      // Who has come already would wait in vain.
-      if (!all_here) fail(failure);
-    };
-    const std::string rank = "rank " + std::to_string(guest.rank);
-    if (run != launch.run) {
-      return refuse("`" + guest.who + "` belongs to the run `" + run + "`, and rank 0 here to `" + launch.run + "`", "two runs share `MASTER_PORT`: give one of them another");
+  // ---- processes that come
+
+  /// False if the connection is not one of this run. A process has its rank once it has given back the challenge: bytes that were sent blindly take none.
+  bool take_hello(Guest& guest, FrameKind kind, const std::string& body) {
+    if (kind == FrameKind::here) return take_answer(guest, body);
+    const std::optional<Hello> hello = kind == FrameKind::hello && !guest.refused && !guest.challenge ? decode_hello(body) : std::nullopt;
+    if (!hello) return false;
+    guest.rank = hello->rank;
+    guest.process = hello->process;
+    auto refusal = mismatch(guest, *hello);
+    if (!refusal) refusal = taken(guest);
+    if (refusal) {
+      refuse(guest, *refusal);
+      return true;
     }
-    if (world != launch.world) {
-      return refuse(rank + " (" + guest.who + ") is one of " + std::to_string(world) + " processes, rank 0 one of " + std::to_string(launch.world), "the number of processes is the same for all of a run");
+    guest.challenge = random() % kMaxCount;
+    guest.connection.send(FrameKind::heard, encode(Heard{*guest.challenge, this_process()}));
+    return true;
+  }
+
+  bool take_answer(Guest& guest, const std::string& body) {
+    const auto number = decode_count(body);
+    if (!number || !guest.challenge || number != guest.challenge || guest.refused) return false;
+    if (const auto refusal = taken(guest)) {
+      refuse(guest, *refusal);
+      return true;
     }
+    join(guest);
+    if (failed) guest.connection.send(FrameKind::failed, encode(*failed));
+    if (all_here) tell_all_here();
+    return true;
+  }
+
+  std::uint64_t random() { return std::uint64_t{random_()} << 32 | random_(); }
+
+  void refuse(Guest& guest, const Failure& refusal) {
+    guest.refused = true;
+    guest.connection.send(FrameKind::refused, encode(refusal));
+    notify("refused " + guest.description() + ": " + refusal.message, refusal.hint);
+  }
+
+  static Failure apart(std::string message, std::string hint) { return {.code = kProcessesApart, .message = std::move(message), .hint = std::move(hint)}; }
+  static std::string shown(const Guest& guest) { return "rank " + std::to_string(guest.rank) + " (" + guest.process + ")"; }
+
+  /// Why a process is none of this run.
+  std::optional<Failure> mismatch(const Guest& guest, const Hello& hello) const {
+    if (hello.run != launch.run) {
+      return apart("`" + guest.process + "` belongs to the run `" + peer_text(hello.run) + "`, and rank 0 here to `" + peer_text(launch.run) + "`", "two runs share `MASTER_PORT`: give one of them another");
+    }
+    if (hello.world != launch.world) {
+      return apart(shown(guest) + " is one of " + std::to_string(hello.world) + " processes, rank 0 one of " + std::to_string(launch.world), "the number of processes is the same for all of a run");
+    }
+    if (hello.rank >= launch.world) return apart(shown(guest) + " is beyond the " + std::to_string(launch.world) + " processes of the run", "ranks count from 0");
+    return std::nullopt;
+  }
+
+  /// Why there is no place for it any more.
+  std::optional<Failure> taken(const Guest& guest) const {
     for (const auto& other : guests) {
-      if (!other->joined || other->rank != guest.rank || other.get() == &guest) continue;
-      return refuse("two processes are " + rank + ": " + other->who + " and " + guest.who, "each process of a run has a rank of its own; two runs at once on one machine need ports of their own");
+      if (!other->joined || other->rank != guest.rank) continue;
+      return apart("two processes are rank " + std::to_string(guest.rank) + ": " + other->description() + " and " + guest.description(),
+                   "each process of a run has a rank of its own; two runs at once on one machine need ports of their own");
     }
-    if (all_here) return refuse(rank + " (" + guest.who + ") comes to a run that has begun", "a process that ended cannot join again: start the run anew");
+    if (all_here) return apart(shown(guest) + " comes to a run that has begun", "a process that ended cannot join again: start the run anew");
+    return std::nullopt;
+  }
+
+  void join(Guest& guest) {
     guest.joined = true;
-    guest.connection.send(FrameKind::heard, this_process());
-    if (failed) guest.connection.send(FrameKind::failed, packed(*failed));
-    if (joined() < launch.world) return;
-    all_here = true;
+    guest.connection.set_max_body(kMaxMeetingBody);
+    came[guest.rank] = true;
+    all_here = joined() == launch.world;
+  }
+
+  void tell_all_here() {
+    for (const auto& guest : guests) {
+      if (guest->joined) guest->connection.set_max_body(kMaxBody);
+    }
     tell_all(FrameKind::all_here, {});
   }
 
-  void fail(Failure failure) {
-    if (failed) return;
-    failed = std::move(failure);
-    tell_all(FrameKind::failed, packed(*failed));
+  /// Before all have come the rank is free again, and waited for.
+  bool give_back(Guest& guest, const std::string& cause) {
+    if (all_here || failed || guest.rank == 0) return false;
+    guest.joined = false;
+    guest.refused = true;
+    drop(guest);
+    notify("rank " + std::to_string(guest.rank) + " (" + guest.description() + ") came and is gone again before all have come: " + cause, "rank 0 waits for another process with that rank");
+    return true;
+  }
+
+  void break_off(Guest& guest, const std::string& cause) {
+    if (give_back(guest, cause)) return;
+    fail({.code = kBadMessage,
+          .message = "rank " + std::to_string(guest.rank) + " (" + guest.description() + ") is not understood: " + cause,
+          .hint = "all processes of a run need one `piper`; a program that is none of them may have come with that rank"});
+  }
+
+  void lose(Guest& guest) {
+    if (give_back(guest, "its connection was closed")) return;
+    fail({.code = kProcessLost,
+          .message = "rank " + std::to_string(guest.rank) + " (" + guest.process + ") is gone: its connection was closed",
+          .hint = "its own output, or the log of its machine, says why"});
+  }
+
+  /// Warnings are for the time of meeting: a run that has begun is not disturbed.
+  void notify(std::string message, std::string hint) {
+    if (all_here || failed || notes.size() == kMaxNamed) return;
+    notes.push_back({message, {}});
+    const std::lock_guard lock(notices_mutex);
+    notices.push_back({.code = kProcessRefused, .message = std::move(message), .hint = std::move(hint)});
   }
 
   Failure not_come() const {
@@ -207,20 +327,100 @@ struct MeetingPoint::Parts {
     std::string missing;
     std::size_t count = 0;
     for (std::uint32_t rank = 0; rank < launch.world; ++rank) {
-      if (here[rank] || ++count > kMostNamed) continue;
+      if (here[rank] || ++count > kMaxNamed) continue;
       missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     }
-    if (count > kMostNamed) missing += " and " + std::to_string(count - kMostNamed) + " more";
-    return {.code = kProcessesApart,
-            .message = "after `" + std::to_string(static_cast<long long>(seconds)) + "` seconds " + (count == 1 ? "rank " : "ranks ") + missing + " of `" + std::to_string(launch.world) +
-                       "` " + (count == 1 ? "has" : "have") + " not come to port `" + std::to_string(port) + "`",
-            .hint = "look at the output of the processes that are missing; PIPER_MEET_SECONDS says how long all wait"};
+    if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
+    Failure failure{.code = kProcessesApart,
+                    .message = "after `" + std::to_string(static_cast<long long>(seconds)) + "` seconds " + (count == 1 ? "rank " : "ranks ") + missing + " of `" + std::to_string(launch.world) +
+                               "` " + (count == 1 ? "has" : "have") + " not come to port `" + std::to_string(listeners.port()) + "`",
+                    .hint = "look at the output of the processes that are missing; PIPER_MEET_SECONDS says how long all wait",
+                    .notes = notes};
+    if (listeners.loopback()) failure.notes.push_back({"rank 0 listens at `" + launch.host + "`, which is reached from its own machine alone", {}});
+    return failure;
   }
 
-  Failure lost(const Guest& guest) const {
-    return {.code = kProcessLost,
-            .message = "rank " + std::to_string(guest.rank) + " (" + guest.who + ") is gone: its connection was closed",
-            .hint = "its own output, or the log of its machine, says why"};
+  // ---- messages of processes that have joined
+
+  /// False if the message does not fit.
+  bool take(Guest& guest, FrameKind kind, const std::string& body) {
+    // Until all have come a process only waits, or ends.
+    if (!all_here && kind != FrameKind::fail) return false;
+    switch (kind) {
+      case FrameKind::set: return take_value(guest, body);
+      case FrameKind::get: return take_question(guest, body);
+      case FrameKind::fail: {
+        auto failure = decode_failure(body);
+        if (failure && !give_back(guest, failure->message)) fail(std::move(*failure));
+        return failure.has_value();
+      }
+      case FrameKind::stop:
+        if (!body.empty()) return false;
+        if (!std::exchange(holds, true)) tell_all(FrameKind::hold, {});
+        look_for_stop();
+        return true;
+      case FrameKind::begun: case FrameKind::bye: return take_begun(guest, kind, body);
+      case FrameKind::report: {
+        auto report = decode_report(body);
+        if (!report) return false;
+        const std::string forwarded = encode(ForwardedReport{guest.rank, std::move(*report)});
+        for (const auto& other : guests) {
+          if (other->joined && other->rank == 0) other->connection.send(FrameKind::report, forwarded);
+        }
+        return true;
+      }
+      case FrameKind::hello: case FrameKind::here: case FrameKind::heard: case FrameKind::all_here: case FrameKind::refused: case FrameKind::value: case FrameKind::failed: case FrameKind::hold: case FrameKind::stop_at: return false;
+    }
+    return false;
+  }
+
+  bool take_value(Guest& guest, const std::string& body) {
+    auto pair = decode_key_value(body);
+    if (!pair || (guest.value_bytes += body.size()) > kMaxValueBytes) return false;
+    if (const auto waiting = asked.extract(pair->key)) {
+      for (Guest* each : waiting.mapped()) {
+        --each->waiting_keys;
+        each->connection.send(FrameKind::value, body);
+      }
+    }
+    values[std::move(pair->key)] = std::move(pair->value);
+    return true;
+  }
+
+  bool take_question(Guest& guest, const std::string& body) {
+    auto key = decode_key(body);
+    if (!key) return false;
+    if (const auto known = values.find(*key); known != values.end()) {
+      guest.connection.send(FrameKind::value, encode(KeyValue{known->first, known->second}));
+      return true;
+    }
+    if (guest.waiting_keys++ == kMaxWaitingKeys) return false;
+    asked[std::move(*key)].push_back(&guest);
+    return true;
+  }
+
+  bool take_begun(Guest& guest, FrameKind kind, const std::string& body) {
+    const auto count = decode_count(body);
+    if (!count || guest.left) return false;
+    guest.begun = *count;
+    if (kind == FrameKind::bye) {
+      guest.left = true;
+      most_begun = std::max(most_begun, *count);
+    }
+    look_for_stop();
+    return true;
+  }
+
+  void tell_all(FrameKind kind, const std::string& body) {
+    for (const auto& guest : guests) {
+      if (guest->joined) guest->connection.send(kind, body);
+    }
+  }
+
+  void fail(Failure failure) {
+    if (failed) return;
+    failed = std::move(failure);
+    tell_all(FrameKind::failed, encode(*failed));
   }
 
   /// Once all have said how many steps they have begun, all begin as many as the one that is farthest.
@@ -233,16 +433,19 @@ struct MeetingPoint::Parts {
       most = std::max(most, *guest->begun);
     }
     told_stop = true;
-    tell_all(FrameKind::stop_at, Body().add(most).bytes());
+    tell_all(FrameKind::stop_at, encode_count(most));
   }
 
   std::vector<std::unique_ptr<Guest>> guests;
   std::map<std::string, std::string> values;
   std::map<std::string, std::vector<Guest*>> asked;
+  std::vector<bool> came;                // by rank: a process with it has joined
+  std::vector<Note> notes;               // as the notices
   std::optional<Failure> failed;
   std::optional<Clock::time_point> leaves_at;
+  Clock::time_point accepts_at{};
+  std::random_device random_;
   bool all_here = false, holds = false, told_stop = false;
-  std::uint64_t hellos = 0;
   std::uint64_t most_begun = 0;  // steps, of those that have left
 };
 
@@ -250,13 +453,17 @@ MeetingPoint::MeetingPoint(std::unique_ptr<Parts> parts) : parts_(std::move(part
 
 std::unique_ptr<MeetingPoint> MeetingPoint::open(const Launch& launch, double seconds, Failure& failure) {
   auto parts = std::make_unique<Parts>(launch, seconds);
-  parts->port = launch.agent_store ? 0 : launch.port;
-  parts->listener = listen_on(parts->port);
-  const int error = errno;
+  std::string reason;
+  const std::uint16_t port = launch.agent_store ? 0 : launch.port;
+  bool good = parts->listeners.open(launch.host, port, reason);
   parts->wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (parts->listener < 0 || parts->wakes < 0) {
-    failure = {.code = kProcessesApart, .message = "rank 0 cannot listen on port `" + std::to_string(launch.port) + "` of this machine: " + (error == EADDRINUSE ? "another process has it" : std::strerror(error)),
-               .hint = "set `MASTER_PORT` to a port that is free, the same for all processes; where another process is rank 0, too, this one needs a rank of its own"};
+  if (good && (parts->wakes < 0 || !parts->connect_own())) {
+    good = false;
+    reason = std::strerror(errno);
+  }
+  if (!good) {
+    failure = {.code = kProcessesApart, .message = "rank 0 cannot listen at `" + launch.host + "` on port `" + std::to_string(port) + "`: " + reason,
+               .hint = "`MASTER_ADDR` is an address of this machine, `MASTER_PORT` a port that is free, the same for all processes; where another process is rank 0, too, this one needs a rank of its own"};
     return nullptr;
   }
   Parts& running = *parts;
@@ -271,6 +478,13 @@ MeetingPoint::~MeetingPoint() {
   parts_->thread.join();
 }
 
-std::uint16_t MeetingPoint::port() const { return parts_->port; }
+std::uint16_t MeetingPoint::port() const { return parts_->listeners.port(); }
+
+int MeetingPoint::take_own_socket() { return std::exchange(parts_->own_socket, -1); }
+
+std::vector<Failure> MeetingPoint::take_notices() {
+  const std::lock_guard lock(parts_->notices_mutex);
+  return std::exchange(parts_->notices, {});
+}
 
 }  // namespace piper::runtime

@@ -1,11 +1,17 @@
 #pragma once
-// Where the processes of a run meet: a thread of rank 0's that keeps a connection to each of them. It waits until all are there, keeps what they set for each other, notices who is gone, tells all of the first
-// failure, and finds a step at which all can stop.
+// Where the processes of a run meet: a thread of rank 0's process that keeps a connection to each of them. It waits until all are there, keeps the values they set for each other, notices a process that is
+// gone, sends the first failure to all, and finds a step at which all can stop.
 //
-//   auto point = MeetingPoint::open(launch, seconds, failure);   // before rank 0 joins, like all others, by ProcessGroup::join
+// Guarantees: bytes from a connection never lead outside a table, whoever sends them. A connection that has not said a valid hello costs a few KiB and ten seconds at most, and no number of them ends or blocks
+// a run. A process has a rank as long as its connection lives: another one with that rank is refused. A connection that breaks off before all have come gives its rank back; afterwards it ends the run.
+//
+//   auto point = MeetingPoint::open(launch, seconds, failure);   // before rank 0 joins by ProcessGroup::join
+//   Connection own(point->take_own_socket(), kMaxBody);          // rank 0 is there from the start and says no hello
+//   for (const Failure& refused : point->take_notices()) ...;    // until all have come
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "runtime/processes/launch.h"
 
@@ -13,12 +19,17 @@ namespace piper::runtime {
 
 class MeetingPoint {
  public:
-  /// Listens on the port of the launch; with an agent's store on any that is free. After `seconds` those that have come are told who has not. Null with the reason in `failure`.
+  /// Listens at the address and on the port of the launch; with an agent's store on any port that is free. After `seconds` all processes that have come get a failure that names those that have not. Null with
+  /// the reason in `failure`.
   static std::unique_ptr<MeetingPoint> open(const Launch& launch, double seconds, Failure& failure);
   /// Waits until all processes have said goodbye or are gone, after a failure or before all have come only shortly.
   ~MeetingPoint();
 
   std::uint16_t port() const;
+  /// The connection of this process; once.
+  int take_own_socket();
+  /// Processes that were refused or broke off before all had come, as warnings; the first few of a run.
+  std::vector<Failure> take_notices();
 
  private:
   struct Parts;

@@ -4,16 +4,20 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
-#include "runtime/processes/frames.h"
 #include "runtime/processes/meeting_point.h"
+#include "runtime/processes/messages.h"
+#include "runtime/processes/peer_text.h"
+#include "runtime/processes/sockets.h"
 
 namespace piper::runtime {
 
@@ -24,10 +28,14 @@ constexpr std::chrono::milliseconds kLook(100);
 constexpr std::chrono::seconds kCauseWithin(2);   // after what may follow from another's failure
 constexpr std::chrono::seconds kHeardWithin(12);  // longer than those at the meeting place wait for a hello
 constexpr std::chrono::seconds kAfter(5);         // the one who says who is missing is the first to give up
+constexpr std::size_t kMaxWaitingReports = std::size_t{1} << 16;  // of a process
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;      // of what is larger than a frame may be
-constexpr std::uint64_t kPieces = std::uint64_t{1} << 63;      // numbers of reports from here on are those of pieces
 
 Clock::duration span(double seconds) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
+
+Failure bad_message_of(std::uint32_t from, const std::string& message) {
+  return {.code = kBadMessage, .message = "rank " + std::to_string(from) + " sent " + message, .hint = "all processes of a run need one `piper`, the same files and the same options"};
+}
 
 std::string address_key(const Launch& launch) { return "piper/" + launch.run + "/address"; }
 
@@ -49,8 +57,13 @@ struct ProcessGroup::Parts {
   std::optional<Failure> failed;
   std::string first_process;            // who rank 0 is
   std::map<std::string, std::string> values;
+  std::set<std::string> asked;          // keys without an answer yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
-  std::map<std::uint32_t, std::uint64_t> received;  // pieces, by rank
+  struct Sender {
+    std::uint64_t next_piece = kFirstPiece, received = kFirstPiece;  // the next that comes, and that `receive_bytes` waits for
+    std::size_t waiting = 0;                                         // numbers of steps that were not taken yet
+  };
+  std::map<std::uint32_t, Sender> senders;          // on rank 0
   std::uint64_t sent = 0;                           // pieces
   std::uint64_t agreements = 0, questions = 0;
   bool heard = false, all_here = false, ends = false, left = false, holds = false, asked_to_stop = false;
@@ -76,6 +89,12 @@ struct ProcessGroup::Parts {
     has_failed.store(true);
   }
 
+  /// The other processes learn of it, too.
+  void fail_all(const Failure& failure) {
+    to_send.emplace_back(FrameKind::fail, encode(failure));
+    keep_failure(failure);
+  }
+
   void run() {
     for (;;) {
       pollfd files[] = {{connection->socket(), static_cast<short>(POLLIN | (connection->sends() ? POLLOUT : 0)), 0}, {wakes, POLLIN, 0}};
@@ -87,12 +106,14 @@ struct ProcessGroup::Parts {
       const std::lock_guard lock(mutex);
       FrameKind kind{};
       std::string body;
-      while (connection->receive(kind, body)) take(kind, body);
+      while (connection->receive(kind, body)) {
+        if (!failed && !take(kind, body)) fail_all(bad_message(kind));
+      }
       for (const auto& [sent, text] : to_send) connection->send(sent, text);
       to_send.clear();
       connection->flush();
       if (connection->closed()) {
-        if (!left) keep_failure(no_answer());
+        if (!left) keep_failure(heard && connection->broken() ? bad_message("bytes that are no message") : no_answer());
         changed.notify_all();
         return;
       }
@@ -110,36 +131,71 @@ struct ProcessGroup::Parts {
     return {.code = kProcessLost, .message = "rank 0 (" + first_process + ") is gone: its connection was closed", .hint = "its own output, or the log of its machine, says why"};
   }
 
-  void take(FrameKind kind, const std::string& body) {
-    BodyReader read(body);
+  Failure bad_message(const std::string& message) const {
+    return {.code = kBadMessage,
+            .message = "rank " + std::to_string(launch.rank) + " does not understand rank 0 (" + first_process + "): it sent " + message,
+            .hint = "all processes of a run need one `piper`; a program that is not rank 0 may listen at `MASTER_ADDR` and `MASTER_PORT`"};
+  }
+  Failure bad_message(FrameKind kind) const { return heard ? bad_message(std::string("a message `") + name_of(kind) + "` that does not fit") : no_answer(); }
+
+  /// False if the message does not fit.
+  bool take(FrameKind kind, const std::string& body) {
+    // The first answer says whether this process belongs to the run.
+    if (!heard && kind != FrameKind::heard && kind != FrameKind::refused && kind != FrameKind::failed) return false;
     switch (kind) {
-      case FrameKind::heard:
+      case FrameKind::heard: {
+        auto answer = decode_heard(body);
+        if (!answer || std::exchange(heard, true)) return false;
+        first_process = std::move(answer->process);
+        send_locked(FrameKind::here, encode_count(answer->challenge));
+        return true;
+      }
+      case FrameKind::all_here:
+        if (!body.empty() || std::exchange(all_here, true)) return false;
+        connection->set_max_body(kMaxBody);
+        return true;
+      case FrameKind::refused: case FrameKind::failed: {
+        auto failure = decode_failure(body);
+        if (!failure) return false;
         heard = true;
-        first_process = body;
-        return;
-      case FrameKind::all_here: all_here = true; return;
-      case FrameKind::refused: case FrameKind::failed:
-        heard = true;
-        return keep_failure(unpacked_failure(body));
+        keep_failure(std::move(*failure));
+        return true;
+      }
       case FrameKind::value: {
-        std::string key = read.text();
-        values[std::move(key)] = read.text();
-        return;
+        auto pair = decode_key_value(body);
+        if (!pair || asked.erase(pair->key) == 0) return false;
+        values[std::move(pair->key)] = std::move(pair->value);
+        return true;
       }
       case FrameKind::hold:
-        holds = true;
-        return send_locked(FrameKind::begun, Body().add(begun).bytes());
-      case FrameKind::stop_at: stop_at = read.number(); return;
-      case FrameKind::report: {
-        const auto from = static_cast<std::uint32_t>(read.number());
-        const std::string frame = read.text();
-        BodyReader inner(frame);
-        const std::uint64_t number = inner.number();
-        reports[{from, number}] = inner.text();
-        return;
+        if (!body.empty() || std::exchange(holds, true)) return false;
+        send_locked(FrameKind::begun, encode_count(begun));
+        return true;
+      case FrameKind::stop_at: {
+        const auto count = decode_count(body);
+        // It is the count of the process that is farthest.
+        if (!count || !holds || stop_at || *count < begun) return false;
+        stop_at = count;
+        return true;
       }
-      case FrameKind::hello: case FrameKind::set: case FrameKind::get: case FrameKind::fail: case FrameKind::stop: case FrameKind::begun: case FrameKind::bye: return;
+      case FrameKind::report: return take_report(body);
+      case FrameKind::hello: case FrameKind::here: case FrameKind::set: case FrameKind::get: case FrameKind::fail: case FrameKind::stop: case FrameKind::begun: case FrameKind::bye: return false;
     }
+    return false;
+  }
+
+  /// Pieces come one after the other.
+  bool take_report(const std::string& body) {
+    auto report = launch.rank == 0 ? decode_forwarded(body, launch.world) : std::nullopt;
+    if (!report) return false;
+    Sender& sender = senders[report->from];
+    const std::uint64_t number = report->report.number;
+    if (number >= kFirstPiece ? number != sender.next_piece++ : sender.waiting++ == kMaxWaitingReports) {
+      fail_all(bad_message_of(report->from, number >= kFirstPiece ? "pieces of bytes in another order" : "numbers of more steps than rank 0 keeps"));
+      return true;
+    }
+    reports[{report->from, number}] = std::move(report->report.bytes);
+    return true;
   }
 
   /// Waits until the condition holds, the run has failed, or it is too late (false).
@@ -168,17 +224,15 @@ std::optional<Failure> find_meeting_place(Launch& launch, const GroupOptions& op
   if (!found) return failure;
   const auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), launch.port);
   if (error == std::errc() && end == found->data() + found->size() && launch.port > 0) return std::nullopt;
-  return Failure{.code = kProcessesApart, .message = "torchrun's store has `" + *found + "` for the port of rank 0", .hint = "another program writes to that store: give this run another"};
+  return Failure{.code = kProcessesApart, .message = "torchrun's store has `" + peer_text(*found) + "` for the port of rank 0", .hint = "another program writes to that store: give this run another"};
 }
 
 /// A socket to rank 0, or -1: with a failure, or without one when stopped.
 int reach(const Launch& launch, const GroupOptions& options, Clock::time_point until, Failure& failure, bool& stopped) {
-  // Rank 0 reaches itself by no name.
-  const std::string host = launch.rank == 0 ? "127.0.0.1" : launch.host;
   for (;;) {
     std::string reason;
     bool again = true;
-    const int made = connect_to(host, launch.port, reason, again);
+    const int made = connect_to(launch.host, launch.port, reason, again);
     if (made >= 0) return made;
     if (!again || Clock::now() >= until) {
       failure = {.code = kProcessesApart,
@@ -206,17 +260,26 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& told, const Group
   }
   const Clock::time_point until = Clock::now() + span(options.seconds);
   bool stopped = false;
-  const int socket = reach(launch, options, until, failure, stopped);
+  const int socket = point ? point->take_own_socket() : reach(launch, options, until, failure, stopped);
   if (socket < 0) return nullptr;
   std::unique_ptr<ProcessGroup> made(new ProcessGroup(std::make_unique<Parts>(launch)));
   Parts& parts = *made->parts_;
   parts.point = std::move(point);
-  parts.connection = std::make_unique<Connection>(socket);
-  parts.send(FrameKind::hello, Body().add(launch.run).add(std::uint64_t{launch.rank}).add(std::uint64_t{launch.world}).add(this_process()).bytes());
+  parts.connection = std::make_unique<Connection>(socket, kMaxMeetingBody);
+  if (parts.point) {
+    parts.heard = true;
+    parts.first_process = this_process();
+  } else {
+    parts.send(FrameKind::hello, encode(Hello{launch.run, launch.rank, launch.world, this_process()}));
+  }
   parts.thread = std::thread([&parts] { parts.run(); });
   std::unique_lock lock(parts.mutex);
   if (!parts.wait_until(lock, Clock::now() + kHeardWithin, options.stopped, [&] { return parts.heard; }) && !(options.stopped && options.stopped())) parts.keep_failure(parts.no_answer());
-  const bool came = parts.wait_until(lock, until + kAfter, options.stopped, [&] { return parts.all_here; });
+  const auto all_here = [&] {
+    if (parts.point && options.on_notice) std::ranges::for_each(parts.point->take_notices(), options.on_notice);
+    return parts.all_here;
+  };
+  const bool came = parts.wait_until(lock, until + kAfter, options.stopped, all_here);
   if (came && !parts.failed) {
     lock.unlock();
     return made;
@@ -257,14 +320,14 @@ const Launch& ProcessGroup::launch() const { return parts_->launch; }
 
 void ProcessGroup::set(const std::string& key, const std::string& value) {
   const std::lock_guard lock(parts_->mutex);
-  parts_->send_locked(FrameKind::set, Body().add(parts_->whole_key(key)).add(value).bytes());
+  parts_->send_locked(FrameKind::set, encode(KeyValue{parts_->whole_key(key), value}));
 }
 
 std::optional<std::string> ProcessGroup::get(const std::string& key) {
   Parts& parts = *parts_;
   std::unique_lock lock(parts.mutex);
   const std::string whole = parts.whole_key(key);
-  if (!parts.values.contains(whole)) parts.send_locked(FrameKind::get, Body().add(whole).bytes());
+  if (!parts.values.contains(whole) && parts.asked.insert(whole).second) parts.send_locked(FrameKind::get, encode_key(whole));
   parts.wait_until(lock, Clock::time_point::max(), {}, [&] { return parts.values.contains(whole); });
   if (parts.failed) return std::nullopt;
   return parts.values[whole];
@@ -306,7 +369,7 @@ std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::stri
     if (!first) return failure();
     if (*first == value) continue;
     Failure differs{.code = kProgramsDiffer,
-                    .message = "rank " + std::to_string(launch.rank) + " has other " + name + " than rank 0: `" + value + "` and `" + *first + "`",
+                    .message = "rank " + std::to_string(launch.rank) + " has other " + name + " than rank 0: `" + value + "` and `" + peer_text(*first) + "`",
                     .hint = "all processes of a run need one `piper`, the same files, and the same `-D` and options"};
     fail(differs);
     return differs;
@@ -324,7 +387,7 @@ bool ProcessGroup::failed() const { return parts_->has_failed.load(); }
 void ProcessGroup::fail(const Failure& failure) {
   const std::lock_guard lock(parts_->mutex);
   if (parts_->failed) return;
-  parts_->send_locked(FrameKind::fail, packed(failure));
+  parts_->send_locked(FrameKind::fail, encode(failure));
   parts_->keep_failure(failure);
 }
 
@@ -332,7 +395,7 @@ Failure ProcessGroup::first_cause(const Failure& own) {
   std::unique_lock lock(parts_->mutex);
   parts_->wait_until(lock, Clock::now() + kCauseWithin, {}, [] { return false; });
   if (parts_->failed) return *parts_->failed;
-  parts_->send_locked(FrameKind::fail, packed(own));
+  parts_->send_locked(FrameKind::fail, encode(own));
   parts_->keep_failure(own);
   return own;
 }
@@ -350,11 +413,12 @@ void ProcessGroup::request_stop() {
   if (!std::exchange(parts_->asked_to_stop, true)) parts_->send_locked(FrameKind::stop, {});
 }
 
-void ProcessGroup::send_report(std::uint64_t number, const std::string& bytes) { parts_->send(FrameKind::report, Body().add(number).add(bytes).bytes()); }
+void ProcessGroup::send_report(std::uint64_t number, const std::string& bytes) { parts_->send(FrameKind::report, encode(Report{number, bytes})); }
 
 std::optional<std::string> ProcessGroup::take_report(std::uint32_t from, std::uint64_t number) {
   const std::lock_guard lock(parts_->mutex);
   auto node = parts_->reports.extract({from, number});
+  if (node) --parts_->senders[from].waiting;
   return node ? std::optional(std::move(node.mapped())) : std::nullopt;
 }
 
@@ -363,32 +427,45 @@ void ProcessGroup::send_bytes(std::string_view bytes) {
   do {
     const std::string_view piece = bytes.substr(0, kPieceBytes);
     bytes.remove_prefix(piece.size());
-    parts_->send_locked(FrameKind::report, Body().add(kPieces + parts_->sent++).add(Body().add(std::uint64_t{bytes.size()}).add(piece).bytes()).bytes());
+    parts_->send_locked(FrameKind::report, encode(Report{kFirstPiece + parts_->sent++, encode(Piece{bytes.size(), std::string(piece)})}));
   } while (!bytes.empty());
 }
 
-std::optional<std::string> ProcessGroup::receive_bytes(std::uint32_t from) {
+std::optional<std::string> ProcessGroup::receive_bytes(std::uint32_t from, std::uint64_t max_bytes) {
   std::unique_lock lock(parts_->mutex);
-  std::uint64_t& received = parts_->received[from];
+  std::uint64_t& received = parts_->senders[from].received;
   std::string bytes;
-  for (std::uint64_t left = 1; left > 0;) {
-    const std::pair key(from, kPieces + received);
+  std::optional<std::uint64_t> remaining;
+  do {
+    const std::pair key(from, received);
     parts_->wait_until(lock, Clock::time_point::max(), {}, [&] { return parts_->reports.contains(key); });
     if (parts_->failed) return std::nullopt;
-    const auto node = parts_->reports.extract(key);
+    const auto piece = decode_piece(parts_->reports.extract(key).mapped());
     ++received;
-    BodyReader read(node.mapped());
-    left = read.number();
-    bytes += read.text();
-  }
+    const bool fits = piece && piece->remaining <= max_bytes && piece->bytes.size() <= max_bytes - piece->remaining && (!remaining || piece->bytes.size() + piece->remaining == *remaining) &&
+                      (piece->remaining == 0 || !piece->bytes.empty());
+    if (!fits) {
+      lock.unlock();
+      fail_message(from, "bytes that do not fit");
+      return std::nullopt;
+    }
+    bytes += piece->bytes;
+    remaining = piece->remaining;
+  } while (*remaining > 0);
   return bytes;
+}
+
+Failure ProcessGroup::fail_message(std::uint32_t from, const std::string& message) {
+  Failure failure = bad_message_of(from, message);
+  fail(failure);
+  return failure;
 }
 
 void ProcessGroup::leave() {
   const std::lock_guard lock(parts_->mutex);
   if (parts_->failed || parts_->left) return;
   parts_->left = true;
-  parts_->send_locked(FrameKind::bye, Body().add(parts_->begun).bytes());
+  parts_->send_locked(FrameKind::bye, encode_count(parts_->begun));
 }
 
 }  // namespace piper::runtime

@@ -1,14 +1,15 @@
 #pragma once
 // The processes of a run, as one of them sees it: it meets the others, exchanges small values with them, tells and learns of the first failure, and agrees with them on where to stop.
 //
-// Guarantees: nothing waits for ever: for those who have not come as long as the options say, for values and numbers until somebody has failed or is gone. Any thread may call.
+// Guarantees: nothing waits for ever: for those who have not come as long as the options say, for values and numbers until somebody has failed or is gone. Any thread may call. A message that does not fit, from
+// rank 0 or for it, is a failure of the run (kBadMessage) and leads nowhere else.
 //
 //   Failure failure;
 //   auto group = ProcessGroup::join(launch, {.seconds = 300}, failure);
 //   if (auto differs = group->agree({{"programs", hash}, {"steps", "100"}})) ...;
 //   group->set("id.3", bytes);
 //   auto id = group->get("id.3");                 // nothing: group->failure() says why
-//   group->send_bytes(values);                    // and on rank 0: group->receive_bytes(1)
+//   group->send_bytes(values);                    // and on rank 0: group->receive_bytes(1, size)
 //   while (group->begin_step() == ProcessGroup::Begin::yes) ...;
 //   group->leave();                               // all went well
 
@@ -35,6 +36,7 @@ struct GroupOptions {
   double seconds = 300;                  // until all are there
   std::function<bool()> stopped = {};    // once it is true `join` gives nothing, and no failure
   AgentStore agent_store = {};
+  std::function<void(const Failure&)> on_notice = {};  // on rank 0: a warning while it waits, of a process that was refused; called by `join`
 };
 
 class ProcessGroup {
@@ -76,8 +78,10 @@ class ProcessGroup {
 
   // ---- any number of bytes, from each process to rank 0, in the order in which they are sent
   void send_bytes(std::string_view bytes);
-  /// Waits for the next; nothing when the run has failed.
-  std::optional<std::string> receive_bytes(std::uint32_t from);
+  /// Waits for the next; nothing when the run has failed, as it does with more than `max_bytes`.
+  std::optional<std::string> receive_bytes(std::uint32_t from, std::uint64_t max_bytes);
+  /// Fails the run, because a process sent a value that does not fit.
+  Failure fail_message(std::uint32_t from, const std::string& message);
 
   /// This process has done its part.
   void leave();

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/processes/frames.h"
+#include "runtime/processes/sockets.h"
 #include "tests/support/golden.h"
 
 namespace piper::test {
@@ -46,9 +46,10 @@ std::vector<Ended> run_forked(std::uint32_t count, const std::function<Ended(std
 }
 
 std::uint16_t free_port() {
-  std::uint16_t port = 0;
-  close(runtime::listen_on(port));
-  return port;
+  runtime::Listeners listeners;
+  std::string reason;
+  listeners.open("127.0.0.1", 0, reason);
+  return listeners.port();
 }
 
 std::map<std::string, std::string> launched(std::uint32_t rank, std::uint32_t world, std::uint16_t port) {

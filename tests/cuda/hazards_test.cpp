@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "runtime/cuda/cuda_device.h"
-#include "runtime/processes/frames.h"
 #include "runtime/processes/process_group.h"
+#include "runtime/processes/sockets.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/hazards.h"
 #include "tests/cuda/recording_nccl.h"
@@ -51,8 +51,12 @@ class Planned {
   /// Of each rank as a process of its own, here a thread: what moves is written down, and goes nowhere.
   std::vector<Trace> traces_of_processes(Steps steps, const std::vector<runtime::Phase>& phases) const {
     std::vector<Trace> made(job_->tables().world);
-    std::uint16_t port = 0;
-    close(runtime::listen_on(port));
+    const std::uint16_t port = [] {
+      runtime::Listeners listeners;
+      std::string reason;
+      EXPECT_TRUE(listeners.open("127.0.0.1", 0, reason)) << reason;
+      return listeners.port();
+    }();
     std::vector<std::jthread> ranks;
     for (std::uint32_t rank = 0; rank < made.size(); ++rank) {
       ranks.emplace_back([&, rank] { run_process(rank, port, steps, phases, made[rank]); });

@@ -34,6 +34,8 @@ TEST(FailureCodes, AreDiagnostics) {
       {kProgramsDiffer, Code::programs_differ},
       {kProcessLost, Code::process_lost},
       {kNcclFailed, Code::nccl_failed},
+      {kBadMessage, Code::bad_message},
+      {kProcessRefused, Code::process_refused},
   };
   std::size_t in_table = 0;
   for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60;

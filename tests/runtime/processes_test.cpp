@@ -1,6 +1,5 @@
 // Which process of a run this is, and how the processes of one meet, agree, fail and stop: here as threads.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/processes/frames.h"
 #include "runtime/processes/process_group.h"
+#include "runtime/processes/sockets.h"
 #include "tests/runtime/joined_ranks.h"
 
 namespace piper::runtime {
@@ -191,9 +190,9 @@ TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
     }
     for (const std::uint32_t from : {2u, 1u}) {
       if (rank != 0) continue;
-      EXPECT_TRUE(group->receive_bytes(from) == std::to_string(from) + large);
-      EXPECT_EQ(group->receive_bytes(from), "");
-      EXPECT_EQ(group->receive_bytes(from), std::to_string(from));
+      EXPECT_TRUE(group->receive_bytes(from, large.size() + 1) == std::to_string(from) + large);
+      EXPECT_EQ(group->receive_bytes(from, 0), "");
+      EXPECT_EQ(group->receive_bytes(from, 1), std::to_string(from));
     }
     EXPECT_EQ(group->any(false), false);
     EXPECT_EQ(group->any(rank == 2), true);
@@ -212,7 +211,7 @@ TEST(ProcessGroup, WhoIsGoneIsNotWaitedFor) {
       EXPECT_TRUE(!failed || rank != gone);
       if (rank == gone) return;
       if (rank == 0) {
-        EXPECT_FALSE(group->receive_bytes(gone));
+        EXPECT_FALSE(group->receive_bytes(gone, 100));
       } else {
         EXPECT_FALSE(group->any(false));
       }
@@ -221,18 +220,22 @@ TEST(ProcessGroup, WhoIsGoneIsNotWaitedFor) {
   }
 }
 
-TEST(ProcessGroup, WhoDoesNotFitIsToldAndSoAreTheOthers) {
-  const auto refused = [](const std::function<void(std::uint32_t, Launch&)>& change, const std::string& what) {
-    std::atomic<int> told{0};
+/// A process that does not fit ends at once; rank 0 warns at once, and names it again when it gives up.
+TEST(ProcessGroup, AProcessThatDoesNotFitIsRefusedAndNamed) {
+  const auto refused = [](const std::function<void(std::uint32_t, Launch&)>& change, const std::string& text) {
+    std::atomic<int> told{0}, notes{0}, notices{0};
     with_ranks(3, [&](std::uint32_t, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
       EXPECT_FALSE(group);
       EXPECT_EQ(failure.code, kProcessesApart);
-      told += failure.message.find(what) != std::string::npos;
-    }, change);
-    EXPECT_EQ(told, 3) << what;
+      told += failure.message.find(text) != std::string::npos;
+      for (const Note& note : failure.notes) notes += note.text.find(text) != std::string::npos;
+    }, change, 1, [&](const Failure& notice) { notices += notice.message.find(text) != std::string::npos; });
+    EXPECT_EQ(told, 1) << text;
+    EXPECT_EQ(notes, 2) << text;
+    EXPECT_EQ(notices, 1) << text;
   };
   refused([](std::uint32_t rank, Launch& launch) { launch.rank = rank == 2 ? 1 : rank; }, "two processes are rank 1: process ");
-  refused([](std::uint32_t rank, Launch& launch) { launch.world = rank == 1 ? 4 : 3; }, "rank 1 (process ");
+  refused([](std::uint32_t rank, Launch& launch) { launch.world = rank == 1 ? 4 : 3; }, "is one of 4 processes, rank 0 one of 3");
   refused([](std::uint32_t rank, Launch& launch) { launch.run = rank == 2 ? "other" : "job"; }, "belongs to the run `other`, and rank 0 here to `job`");
 }
 
@@ -256,47 +259,41 @@ TEST(ProcessGroup, WhatIsNoMeetingPlace) {
   launch.host = "no-such-machine.invalid";
   EXPECT_FALSE(ProcessGroup::join(launch, {.seconds = 20}, failure));
   EXPECT_NE(failure.message.find("does not reach rank 0 at `no-such-machine.invalid:1`"), std::string::npos) << failure.message;
-  // Somebody who listens, and says something else.
-  std::uint16_t port = 0;
-  const int listener = listen_on(port);
+  // Another program listens on the port.
+  Listeners listeners;
+  std::string reason;
+  ASSERT_TRUE(listeners.open("127.0.0.1", 0, reason)) << reason;
   std::thread stranger([&] {
     int made = -1;
-    while ((made = accept(listener, nullptr, nullptr)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while ((made = accept(listeners.sockets()[0], nullptr, nullptr)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_GT(write(made, "HTTP/1.1 400 Bad Request\r\n\r\n", 28), 0);
     close(made);
   });
-  EXPECT_FALSE(ProcessGroup::join(of_rank(1, 2, port), {.seconds = 20}, failure));
+  EXPECT_FALSE(ProcessGroup::join(of_rank(1, 2, listeners.port()), {.seconds = 20}, failure));
   EXPECT_NE(failure.message.find("is not rank 0 of this run"), std::string::npos) << failure.message;
-  EXPECT_FALSE(ProcessGroup::join(of_rank(0, 2, port), {.seconds = 20}, failure));
-  EXPECT_NE(failure.message.find("cannot listen on port"), std::string::npos) << failure.message;
   stranger.join();
-  close(listener);
+  const auto refused = [&](const std::string& host, std::uint16_t port, const std::string& message) {
+    Launch first = of_rank(0, 2, port);
+    first.host = host;
+    EXPECT_FALSE(ProcessGroup::join(first, {.seconds = 20}, failure));
+    EXPECT_EQ(failure.message, "rank 0 cannot listen at `" + host + "` on port `" + std::to_string(port) + "`: " + message);
+  };
+  refused("127.0.0.1", listeners.port(), "another process has it");
+  refused("192.0.2.1", free_port(), "that is no address of this machine");
 }
 
-TEST(ProcessGroup, StrangersDoNotDisturb) {
-  const std::uint16_t port = free_port();
-  std::vector<std::thread> threads;
-  std::atomic<int> met{0};
-  for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      Failure failure;
-      if (rank == 1) {
-        std::string reason;
-        bool again = true;
-        int made = -1;
-        while ((made = connect_to("127.0.0.1", port, reason, again)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        EXPECT_GT(write(made, "GET / HTTP/1.1\r\n\r\n\xff\xff\xff\xff", 22), 0);
-        close(made);
-      }
-      const auto group = ProcessGroup::join(of_rank(rank, 2, port), {.seconds = 20}, failure);
-      EXPECT_TRUE(group) << failure.message;
-      if (!group) return;
-      ++met;
-      group->leave();
-    });
-  }
-  for (std::thread& each : threads) each.join();
-  EXPECT_EQ(met, 2);
+/// Another address of the machine does not lead to rank 0.
+TEST(ProcessGroup, RankZeroListensAtItsAddressAlone) {
+  Listeners listeners;
+  std::string reason;
+  bool again = true;
+  ASSERT_TRUE(listeners.open("127.0.0.1", 0, reason)) << reason;
+  EXPECT_TRUE(listeners.loopback());
+  const int reached = connect_to("127.0.0.1", listeners.port(), reason, again);
+  EXPECT_GE(reached, 0) << reason;
+  close(reached);
+  EXPECT_LT(connect_to("127.0.0.2", listeners.port(), reason, again), 0);
+  EXPECT_EQ(reason, "connection refused");
 }
 
 }  // namespace
