@@ -11,17 +11,23 @@ namespace piper::tools {
 int run_compare(Console& console, const Arguments& arguments) {
   const bool json = arguments.format == "json";
   std::list<Session> sessions;
-  const auto costs = read_simulation_costs(sessions.emplace_back(console, arguments));
-  if (!costs) return sessions.back().finish();
   std::list<views::Compared> all;
   std::vector<bool> taken(arguments.overrides.size(), false);
   bool complete = true;
   const std::vector<views::Sizes> sweep = views::sweep(arguments.overrides);
+  // A machine may have sizes of the sweep, too: it is another one at each.
+  std::vector<views::SimulationCosts> costs;
+  for (const views::Sizes& sizes : sweep) {
+    auto read = read_simulation_costs(sessions.emplace_back(console, arguments), sizes.overrides);
+    if (!read) return sessions.back().finish();
+    costs.push_back(std::move(*read));
+  }
   for (const std::string& word : arguments.positional) {
-    for (const views::Sizes& sizes : sweep) {
+    for (std::size_t i = 0; i < sweep.size(); ++i) {
+      const views::Sizes& sizes = sweep[i];
       Session& session = sessions.emplace_back(console, arguments);
       const auto [input, name] = views::taken_apart(word);
-      const views::Look look{input, name, word + sizes.name, *costs, sizes.overrides, arguments.format == "html"};
+      const views::Look look{input, name, word + sizes.name, costs[i], sizes.overrides, arguments.format == "html"};
       auto compared = views::look_at(session.compilation(), look, taken, session.sink());
       if (compared) all.push_back(std::move(*compared));
       complete = complete && !session.sink().has_errors();
@@ -30,8 +36,8 @@ int run_compare(Console& console, const Arguments& arguments) {
     }
   }
   Session& last = sessions.back();
-  for (std::size_t i = 0; costs->machine && i < taken.size(); ++i) {
-    const std::vector<std::string>& params = costs->machine->params;
+  for (std::size_t i = 0; costs.front().machine && i < taken.size(); ++i) {
+    const std::vector<std::string>& params = costs.front().machine->params;
     taken[i] = taken[i] || std::find(params.begin(), params.end(), arguments.overrides[i].name) != params.end();
   }
   for (std::size_t i = 0; complete && i < taken.size(); ++i) {

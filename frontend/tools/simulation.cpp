@@ -4,7 +4,7 @@
 
 namespace piper::tools {
 
-std::optional<views::SimulationCosts> read_simulation_costs(Session& session) {
+std::optional<views::SimulationCosts> read_simulation_costs(Session& session, std::span<const lower::Override> overrides) {
   const Arguments& arguments = session.arguments();
   DiagnosticSink& sink = session.sink();
   views::SimulationCosts costs;
@@ -20,7 +20,7 @@ std::optional<views::SimulationCosts> read_simulation_costs(Session& session) {
     service::read_rates(arguments.rates, costs.actions->rates, sink);
   }
   if (!arguments.machine.empty() && !sink.has_errors()) {
-    costs.machine = service::read_machine(arguments.machine, arguments.overrides, session.console().files, session.context(), sink);
+    costs.machine = service::read_machine(arguments.machine, overrides, session.console().files, session.context(), sink);
   }
   return sink.has_errors() ? std::nullopt : std::optional(std::move(costs));
 }
