@@ -1,6 +1,26 @@
 #include "ir/machine.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace piper {
+
+void DeviceRates::refine(const DeviceRates& later) {
+  for (std::optional<double> DeviceRates::*field : {&DeviceRates::flops_f64, &DeviceRates::flops_f32, &DeviceRates::flops_bf16, &DeviceRates::bandwidth, &DeviceRates::efficiency}) {
+    if (later.*field) this->*field = later.*field;
+  }
+  if (later.kind != nullptr) kind = later.kind;
+}
+
+const Processor* find_processor(std::string_view name) {
+  static constexpr Processor kProcessors[] = {
+#define PROCESSOR(name, f64, f32, bf16, bandwidth) {#name, f64, f32, bf16, bandwidth},
+#include "ir/processors.def"
+#undef PROCESSOR
+  };
+  const auto found = std::find_if(std::begin(kProcessors), std::end(kProcessors), [&](const Processor& each) { return each.name == name; });
+  return found == std::end(kProcessors) ? nullptr : &*found;
+}
 
 MachineDevice Machine::device(const std::vector<std::uint32_t>& coordinates) const {
   MachineDevice found;
@@ -10,6 +30,7 @@ MachineDevice Machine::device(const std::vector<std::uint32_t>& coordinates) con
     if (line.speed) found.speed = line.speed;
     if (line.overlap) found.overlap = line.overlap;
     if (line.host) found.host = line.host;
+    found.rates.refine(line.rates);
   }
   return found;
 }

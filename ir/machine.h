@@ -1,16 +1,37 @@
 #pragma once
 // What devices and links can do: the value of a `machine` of a program, which the simulator of plans reads. It knows no context and no place in a text.
 //
-//   machine lab on cluster { all: device(memory: 80GiB)  slow: device(at: pp[3], speed: 0.5)  dp: link(bandwidth: 12GiB, latency: 20us, shared: 8) }
+//   machine lab on cluster { all: device(memory: 80GiB, kind: h100)  slow: device(at: pp[3], speed: 0.5)  dp: link(bandwidth: 12GiB, latency: 20us, shared: 8) }
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/mesh.h"
 
 namespace piper {
+
+/// What a device does in a second; none: not stated.
+struct DeviceRates {
+  std::optional<double> flops_f64, flops_f32, flops_bf16;  // operations
+  std::optional<double> bandwidth;                         // bytes between the device and its memory
+  std::optional<double> efficiency;                        // the part of these that it reaches; none: 1
+  const char* kind = nullptr;                              // whose data sheet they are from
+
+  /// Those of `later`, and where it has none these.
+  void refine(const DeviceRates& later);
+};
+
+/// A device by its data sheet (processors.def).
+struct Processor {
+  const char* name;
+  double flops_f64, flops_f32, flops_bf16, bandwidth;
+  DeviceRates rates() const { return {flops_f64, flops_f32, flops_bf16, bandwidth, {}, name}; }
+};
+/// Null where none has that name.
+const Processor* find_processor(std::string_view name);
 
 /// One line: what it says holds for its devices, also where a line before says otherwise.
 struct MachineDevice {
@@ -18,6 +39,7 @@ struct MachineDevice {
   std::optional<std::int64_t> memory;  // bytes; none: more than any plan needs
   std::optional<double> speed;         // a device of speed 2 does work in half the time; none: 1
   std::optional<double> overlap;       // work takes so many times as long while a communication runs on the device; none: 1
+  DeviceRates rates;
   std::optional<double> host;          // bytes per second to the memory of the host, and from there; none: as between devices without a link
 };
 

@@ -170,7 +170,7 @@ struct RequireStmt : StmtNode<StmtKind::require> {
 };
 
 /// The settings of a train. What each of them is, the analysis says.
-inline constexpr std::string_view kTrainSettings[] = {"data", "dtype", "held_out", "optim", "seed", "steps"};
+inline constexpr std::string_view kTrainSettings[] = {"data", "device", "dtype", "held_out", "optim", "seed", "steps"};
 
 /// `steps: 200`
 struct SettingStmt : StmtNode<StmtKind::setting> {

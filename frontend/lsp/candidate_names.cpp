@@ -11,7 +11,7 @@ bool is_special(TypeKind kind) {
   switch (kind) {
     case TypeKind::order: case TypeKind::steps: case TypeKind::cursor: case TypeKind::dimension: case TypeKind::op: case TypeKind::measure:
     case TypeKind::initializer: case TypeKind::data: case TypeKind::optimizer: case TypeKind::rate: case TypeKind::dtype:
-    case TypeKind::device: case TypeKind::link: return true;
+    case TypeKind::platform: case TypeKind::device: case TypeKind::processor: case TypeKind::link: return true;
     default: return false;
   }
 }

@@ -68,6 +68,7 @@ constexpr Word kWords[] = {
     {"with", "settings of a directive: `with bucket: 25MiB`"},
     {"all", "every device of the machine's mesh"},
     {"data", "where the samples come from: `bytes`, `arrays` or `synthetic`"},
+    {"device", "what the train runs on: `cpu` or `cuda`"},
     {"dtype", "the type of the elements: `bf16`, `f32` or `f64`"},
     {"held_out", "data to evaluate at the end"},
     {"optim", "the optimizer: `sgd` or `adamw`"},

@@ -25,6 +25,7 @@ bool train(Session& session, const Words& words);
 bool edit(Session& session, const Words& words);
 bool check(Session& session, const Words& words);
 bool cost(Session& session, const Words& words);
+bool rates(Session& session, const Words& words);
 bool machine(Session& session, const Words& words);
 bool set(Session& session, const Words& words);
 bool unset(Session& session, const Words& words);

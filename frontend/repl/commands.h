@@ -13,7 +13,7 @@ namespace piper::repl {
 class Session;
 
 /// What can stand behind a command, for completion.
-enum class WordSort : std::uint8_t { nothing, subject, file, cost, size, command, definition, explained };
+enum class WordSort : std::uint8_t { nothing, subject, file, cost, rate, size, command, definition, explained };
 
 struct CommandRow {
   std::string_view name;

@@ -9,6 +9,7 @@
 namespace piper::repl {
 namespace {
 
+constexpr std::string_view kRates[] = {"bandwidth=", "bytes=", "flops=", "latency=", "reset"};
 constexpr std::string_view kCosts[] = {"b=", "bi=", "bw=", "f=", "keep=", "p2p=", "pair=", "r=", "reset", "stages=cost", "stages=equal", "w="};
 
 std::vector<std::string> files_like(std::string_view word) {
@@ -39,6 +40,7 @@ std::vector<std::string> words_of(Session& session, const CommandRow& row, std::
   switch (row.words) {
     case WordSort::nothing: break;
     case WordSort::file: return files_like(word);
+    case WordSort::rate: list.assign(std::begin(kRates), std::end(kRates)); break;
     case WordSort::cost: list.assign(std::begin(kCosts), std::end(kCosts)); break;
     case WordSort::size: list = sizes_of(session, session.last_subject()); break;
     case WordSort::command:

@@ -74,10 +74,12 @@ bool Session::execute(std::string_view text) {
 bool Session::answer(std::string_view text) {
   const std::vector<lower::Override> values = values_;
   const passes::OperationCosts costs = costs_.operations;
+  const std::optional<service::MeasuredCosts> rates = costs_.actions;
   const std::string machine = machine_;
   const auto go_back = [&] {
     values_ = values;
     costs_.operations = costs;
+    costs_.actions = rates;
     machine_ = machine;
     asked_.clear();
   };

@@ -56,33 +56,50 @@ bool check(Session& session, const Words& words) {
   return true;
 }
 
-bool cost(Session& session, const Words& words) {
-  passes::OperationCosts costs = session.costs().operations;
+namespace {
+
+/// What `:cost` and `:rates` have in common: `costs` are changed, said and drawn, or as they were.
+template <typename Costs, typename Read, typename Text>
+bool change_costs(Session& session, const Words& words, Costs& costs, const std::string& usage, const Read& read, const Text& text_of) {
+  Costs changed = costs;
   if (words.first() == "reset") {
-    costs = {};
+    changed = {};
   } else if (!words.plain.empty()) {
-    return session.fail(Code::bad_command_words, "write `:cost f=1 bi=1`", "`{}` is no cost", words.first());
+    return session.fail(Code::bad_command_words, "write `" + usage + "`", "`{}` is no cost", words.first());
   }
   std::string text;
   for (const lower::Override& value : words.values) text += (text.empty() ? "" : ",") + value.name + "=" + value.value;
   if (!text.empty()) {
     const LocationTable none;
     DiagnosticSink sink(none);
-    if (!service::read_costs(text, costs, sink)) return session.tell(sink.sorted(), none, {}, {});
+    if (!read(text, changed, sink)) return session.tell(sink.sorted(), none, {}, {});
   }
-  const passes::OperationCosts before = session.costs().operations;
-  session.costs().operations = costs;
-  if (words.values.empty() || !session.draws()) session.say(service::cost_text(costs) + "\n");
+  const Costs before = std::exchange(costs, changed);
+  if (words.values.empty() || !session.draws()) session.say(text_of(costs) + "\n");
   if (words.plain.empty() && words.values.empty()) return true;
   if (session.redraw(true)) return true;
-  session.costs().operations = before;
+  costs = before;
   return false;
+}
+
+}  // namespace
+
+bool cost(Session& session, const Words& words) { return change_costs(session, words, session.costs().operations, ":cost f=1 bi=1", service::read_costs, service::cost_text); }
+
+bool rates(Session& session, const Words& words) {
+  using Actions = std::optional<service::MeasuredCosts>;
+  const auto read = [](std::string_view text, Actions& actions, DiagnosticSink& sink) {
+    if (!actions) actions.emplace();
+    return service::read_rates(text, actions->rates, sink);
+  };
+  const auto text_of = [](const Actions& actions) { return actions ? service::rate_text(actions->rates) : std::string("no rates: costs are those of `:cost`, or of a machine"); };
+  return change_costs(session, words, session.costs().actions, ":rates flops=4e10 bytes=1e10", read, text_of);
 }
 
 bool machine(Session& session, const Words& words) {
   const std::string word = words.first();
   if (!word.empty() && !session.set_machine(word == "none" ? "" : word)) return false;
-  if (word.empty() || !session.draws()) session.say(session.machine().empty() ? "no machine: costs are those of `:cost`\n" : "the machine is `" + session.machine() + "`\n");
+  if (word.empty() || !session.draws()) session.say(session.machine().empty() ? "no machine: costs are those of `:cost` or `:rates`\n" : "the machine is `" + session.machine() + "`\n");
   return true;
 }
 

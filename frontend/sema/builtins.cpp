@@ -22,7 +22,8 @@ Type parse_type(std::string_view text) {
   static constexpr Row kRows[] = {
       {"any", TypeKind::any},           {"bool", TypeKind::boolean},           {"bytes", TypeKind::bytes},             {"data", TypeKind::data},
       {"device", TypeKind::device},     {"devices", TypeKind::devices},        {"link", TypeKind::link},
-        {"dimension", TypeKind::dimension},    {"dtype", TypeKind::dtype},          {"float", TypeKind::floating},
+      {"platform", TypeKind::platform}, {"processor", TypeKind::processor},
+      {"dimension", TypeKind::dimension}, {"dtype", TypeKind::dtype},          {"float", TypeKind::floating},
       {"i64", TypeKind::tensor_i64},    {"initializer", TypeKind::initializer}, {"int", TypeKind::integer},
       {"measure", TypeKind::measure},   {"number", TypeKind::number},          {"op", TypeKind::op},
       {"optimizer", TypeKind::optimizer}, {"order", TypeKind::order},          {"rate", TypeKind::rate},

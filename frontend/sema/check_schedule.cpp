@@ -230,8 +230,8 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
 
 std::span<const Analyser::SettingRow> Analyser::train_settings() {
   static constexpr SettingRow kRows[] = {
-      {"data", {TypeKind::data}},  {"dtype", {TypeKind::dtype}}, {"held_out", {TypeKind::data}},
-      {"optim", {TypeKind::optimizer}}, {"seed", kInt},          {"steps", kInt},
+      {"data", {TypeKind::data}},       {"device", {TypeKind::platform}}, {"dtype", {TypeKind::dtype}}, {"held_out", {TypeKind::data}},
+      {"optim", {TypeKind::optimizer}}, {"seed", kInt},                  {"steps", kInt},
   };
   static_assert(std::ranges::equal(kRows, ast::kTrainSettings, {}, &SettingRow::name));
   return kRows;

@@ -37,7 +37,9 @@ enum class TypeKind : std::uint8_t {
   optimizer,    // `adamw(lr: 1e-3)`
   rate,         // `cosine(3e-4, warmup: 20)`; numbers convert to it
   dtype,        // `f64`
+  platform,     // `cuda`
   device,       // `device(memory: 80GiB)`
+  processor,    // `h100`
   link,         // `link(bandwidth: 50GiB)`
   any,          // element type of the empty list; in signatures: every type
   number,       // only in signatures: int, float or bytes

@@ -131,9 +131,12 @@ bool read_costs(std::string_view text, OperationCosts& costs, DiagnosticSink& si
   return true;
 }
 
-std::string cost_text(const OperationCosts& costs) {
+namespace {
+
+template <typename Costs>
+std::string items_text(std::span<const CostRow<Costs>> rows, const Costs& costs) {
   std::string text;
-  for (const CostRow<OperationCosts>& row : kCosts) {
+  for (const CostRow<Costs>& row : rows) {
     const std::optional<double> value = std::visit([&](auto field) { return std::optional<double>(costs.*field); }, row.field);
     if (!value) continue;
     char number[32];
@@ -146,9 +149,18 @@ std::string cost_text(const OperationCosts& costs) {
   return text;
 }
 
+}  // namespace
+
+std::string cost_text(const OperationCosts& costs) { return items_text<OperationCosts>(kCosts, costs); }
+
 bool read_rates(std::string_view text, MachineRates& rates, DiagnosticSink& sink) {
   std::set<std::string_view> seen;
-  return read_items<MachineRates>(text, kRates, rates, seen, sink);
+  const bool good = read_items<MachineRates>(text, kRates, rates, seen, sink);
+  rates.states_flops |= seen.contains("flops");
+  rates.states_bytes |= seen.contains("bytes");
+  return good;
 }
+
+std::string rate_text(const MachineRates& rates) { return items_text<MachineRates>(kRates, rates); }
 
 }  // namespace piper::service

@@ -21,6 +21,8 @@ bool read_rates(std::string_view text, passes::MachineRates& rates, DiagnosticSi
 
 /// `f=1 bi=1 bw=1 p2p=0 ...`: what `read_costs` reads, of all that has a value.
 std::string cost_text(const passes::OperationCosts& costs);
+/// `flops=4e+10 bytes=1e+10 ...`, likewise of `read_rates`.
+std::string rate_text(const passes::MachineRates& rates);
 
 /// What a file of costs says: seconds of one run of bodies, and of other actions of the compute stream, by name; rates for all else.
 struct MeasuredCosts {

@@ -58,4 +58,6 @@ LocId Order::written_at(const OrderOp& op) const {
   return origin != origins.begin() && op.first_coordinate < (--origin)->end ? origin->loc : op.loc;
 }
 
+std::string planned_for(Platform device) { return device == Platform::cpu ? "" : std::string(" in a plan for `") + kPlatformNames[static_cast<std::size_t>(device)] + "`"; }
+
 }  // namespace piper::directive

@@ -283,6 +283,12 @@ struct Data {
   LocId classes_loc = {};
 };
 
+/// What a plan is made for: its workspaces are those of kernels for it.
+enum class Platform : std::uint8_t { cpu, cuda };
+inline constexpr const char* kPlatformNames[] = {"cpu", "cuda"};
+/// Behind a figure of memory: ` in a plan for `cuda``; empty for the usual device.
+std::string planned_for(Platform device);
+
 struct Settings {
   std::string train;  // the name of the train
   std::optional<Data> data;
@@ -292,6 +298,7 @@ struct Settings {
   bool steps_given = false;
   tensor::DType dtype = tensor::DType::f32;
   std::uint64_t seed = 0;
+  Platform device = Platform::cpu;
   LocId loc;
 };
 

@@ -464,6 +464,15 @@ tensor::DType parse_dtype(TextReader& reader) {
   return dtype.value_or(tensor::DType::f32);
 }
 
+Platform parse_platform(TextReader& reader) {
+  const TextReader::Token where = reader.peek();
+  const std::string_view name = reader.name("a device");
+  const auto found = std::find(std::begin(kPlatformNames), std::end(kPlatformNames), name);
+  if (found != std::end(kPlatformNames)) return static_cast<Platform>(found - std::begin(kPlatformNames));
+  reader.fail(Code::unknown_dag_name, where, "`{}` is no device", where.text);
+  return Platform::cpu;
+}
+
 constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
     {"steps", [](TextReader& reader, Settings& settings) {
        settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
@@ -471,6 +480,7 @@ constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSetting
      }},
     {"dtype", [](TextReader& reader, Settings& settings) { settings.dtype = parse_dtype(reader); }},
     {"seed", [](TextReader& reader, Settings& settings) { settings.seed = static_cast<std::uint64_t>(reader.integer("a seed", 0, std::numeric_limits<std::int64_t>::max())); }},
+    {"device", [](TextReader& reader, Settings& settings) { settings.device = parse_platform(reader); }},
     {"data", [](TextReader& reader, Settings& settings) { settings.data = parse_data(reader); }},
     {"held_out", [](TextReader& reader, Settings& settings) { settings.held_out = parse_data(reader); }},
     {"optim", [](TextReader& reader, Settings& settings) { settings.optimizer = parse_optimizer(reader); }},

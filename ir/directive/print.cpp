@@ -301,6 +301,7 @@ void print(const Settings& settings, llvm::raw_ostream& os, const Context& conte
   location(settings.loc);
   os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype)) << "\n  seed " << settings.seed
      << '\n';
+  if (settings.device != Platform::cpu) os << "  device " << kPlatformNames[static_cast<std::size_t>(settings.device)] << '\n';
   if (settings.data) {
     os << "  data ";
     print(*settings.data, os, context);

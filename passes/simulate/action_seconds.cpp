@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/order/list_schedule.h"
+
 namespace piper::passes {
 
 using namespace dag;
@@ -30,8 +32,25 @@ double ActionSeconds::bytes_of(const Node& node) const {
   return bytes;
 }
 
-double ActionSeconds::work(const Node& node) const {
-  if (runs_body(node.kind)) return costs_.body[node.body.index()];
+ActionSeconds::ActionSeconds(const Dag& dag, const ActionCosts& costs) : dag_(dag), costs_(costs), body_work_(body_work(dag)) {}
+
+std::optional<double> flops_of(const DeviceRates& rates, tensor::DType dtype) {
+  switch (dtype) {
+    case tensor::DType::f64: return rates.flops_f64;
+    case tensor::DType::bf16: return rates.flops_bf16;
+    default: return rates.flops_f32;
+  }
+}
+
+double ActionSeconds::work(const Node& node, const DeviceRates& rates) const {
+  const double efficiency = rates.efficiency.value_or(1);
+  const double bytes_per_second = rates.bandwidth ? *rates.bandwidth * efficiency : costs_.rates.bytes;
+  if (runs_body(node.kind)) {
+    if (costs_.body[node.body.index()] >= 0) return costs_.body[node.body.index()];
+    const std::optional<double> stated = flops_of(rates, dag_.settings.dtype);
+    const tensor::Cost& work = body_work_[node.body.index()];
+    return work.flops / (stated ? *stated * efficiency : costs_.rates.flops) + work.bytes / bytes_per_second;
+  }
   const auto id = static_cast<std::size_t>(&node - dag_.nodes.data());
   if (!costs_.work.empty() && costs_.work[id] >= 0) return costs_.work[id];
   double bytes = bytes_of(node);
@@ -40,7 +59,7 @@ double ActionSeconds::work(const Node& node) const {
   }
   // An optimizer reads and writes its slots, each as large as the parameters.
   const double slots = writes_state(node.kind) ? 2 : 1;
-  return slots * bytes * share_of(node) / costs_.rates.bytes;
+  return slots * bytes * share_of(node) / bytes_per_second;
 }
 
 /// The part of a bucket on which one device works: its block where the state is cut.

@@ -4,7 +4,11 @@
 //   const ActionSeconds seconds(dag, costs);
 //   seconds.work(node) / speed, seconds.transfer(comm).seconds()
 
+#include <optional>
+#include <vector>
+
 #include "ir/dag/plan.h"
+#include "ir/tensor/op_rules.h"
 #include "passes/simulate/actions.h"
 
 namespace piper::passes {
@@ -19,10 +23,10 @@ struct TransferTime {
 
 class ActionSeconds {
  public:
-  ActionSeconds(const dag::Dag& dag, const ActionCosts& costs) : dag_(dag), costs_(costs) {}
+  ActionSeconds(const dag::Dag& dag, const ActionCosts& costs);
 
-  /// On a device of speed 1.
-  double work(const dag::Node& node) const;
+  /// On a device of speed 1. `rates`: the rates of the costs hold where the device states none.
+  double work(const dag::Node& node, const DeviceRates& rates) const;
   TransferTime transfer(const dag::Comm& comm) const;
   /// Of what a node reads: contributions to a sum lie in one place.
   double bytes_of(const dag::Node& node) const;
@@ -34,6 +38,10 @@ class ActionSeconds {
 
   const dag::Dag& dag_;
   const ActionCosts& costs_;
+  std::vector<tensor::Cost> body_work_;
 };
+
+/// Of a device, in operations on elements of a type; none: not stated.
+std::optional<double> flops_of(const DeviceRates& rates, tensor::DType dtype);
 
 }  // namespace piper::passes

@@ -63,7 +63,7 @@ class Simulation {
         comm_.push_back(node.comm);
         transfer_.push_back(node.comm.valid() ? seconds_.transfer(dag_.comms[node.comm.index()]) : TransferTime());
         if (copies_to_or_from_host(node.kind)) transfer_.back().bandwidth = devices_[r].host.value_or(transfer_.back().bandwidth);
-        network_.duration.push_back(node.comm.valid() ? transfer_.back().seconds() : seconds_.work(node) / devices_[r].speed.value_or(1));
+        network_.duration.push_back(node.comm.valid() ? transfer_.back().seconds() : seconds_.work(node, devices_[r].rates) / devices_[r].speed.value_or(1));
       }
     }
     first_action_.push_back(static_cast<std::uint32_t>(activity_.size()));
@@ -427,9 +427,20 @@ class Simulation {
 }  // namespace
 
 ActionCosts action_costs(const Dag& dag, const MachineRates& rates) {
-  ActionCosts costs{rates, {}, {}, {}};
-  for (const tensor::Cost& work : body_work(dag)) costs.body.push_back(work.flops / rates.flops + work.bytes / rates.bytes);
-  return costs;
+  return {rates, std::vector<double>(dag.bodies.size(), -1), {}, {}};
+}
+
+AssumedRates assumed_rates(const Dag& dag, const ActionCosts& costs) {
+  AssumedRates assumed;
+  const bool measured = std::all_of(costs.body.begin(), costs.body.end(), [](double seconds) { return seconds >= 0; });
+  const DeviceClasses classes(dag, costs.machine ? &*costs.machine : nullptr);
+  for (std::size_t i = 0; !measured && i < classes.size(); ++i) {
+    const DeviceRates rates = costs.machine ? costs.machine->device(classes[i].coordinates).rates : DeviceRates();
+    assumed.flops |= !flops_of(rates, dag.settings.dtype) && !costs.rates.states_flops;
+    assumed.bytes |= !rates.bandwidth && !costs.rates.states_bytes;
+    if (rates.kind != nullptr && !rates.efficiency) assumed.kind = rates.kind;
+  }
+  return assumed;
 }
 
 Timeline simulate_actions(const Dag& dag, const ActionCosts& costs) { return Simulation(dag, costs).run(); }

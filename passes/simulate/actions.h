@@ -23,17 +23,25 @@ struct MachineRates {
   double bytes = 10e9;
   double latency = 5e-6;    // seconds before the first byte of a message arrives
   double bandwidth = 10e9;  // bytes per second of a link
+  bool states_flops = false, states_bytes = false;  // they were given, and are not those of one core
 };
 
 struct ActionCosts {
   MachineRates rates;
-  std::vector<double> body;  // seconds of one run of each body, on a device of speed 1
-  std::vector<double> work;  // seconds of other actions, per node, negative where the rates say; empty: of none
+  std::vector<double> body;  // measured seconds of one run of each body, on a device of speed 1; negative: its operations and bytes at the rates
+  std::vector<double> work;  // measured seconds of other actions, per node, negative where the rates say; empty: of none
   std::optional<Machine> machine;  // its axes are those of the mesh; none: equal devices, and links of `rates`
 };
 
 /// By the op table.
 ActionCosts action_costs(const dag::Dag& dag, const MachineRates& rates);
+
+/// Rates of a simulation that nobody stated, for a type of elements: those of one core are taken.
+struct AssumedRates {
+  bool flops = false, bytes = false;
+  const char* kind = nullptr;  // a device at the peaks of its data sheet: no efficiency is stated
+};
+AssumedRates assumed_rates(const dag::Dag& dag, const ActionCosts& costs);
 
 /// `dag` is planned, and verified: nothing waits for itself.
 Timeline simulate_actions(const dag::Dag& dag, const ActionCosts& costs);

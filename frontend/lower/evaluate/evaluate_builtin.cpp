@@ -241,6 +241,11 @@ Value Evaluator::eval_builtin_value(Builtin id) {
     case Builtin::bf16: return Value(tensor::DType::bf16);
     case Builtin::f32: return Value(tensor::DType::f32);
     case Builtin::f64: return Value(tensor::DType::f64);
+    case Builtin::cpu: return Value(directive::Platform::cpu);
+    case Builtin::cuda: return Value(directive::Platform::cuda);
+#define PROCESSOR(name, f64, f32, bf16, bandwidth) case Builtin::name: return Value(find_processor(#name));
+#include "ir/processors.def"
+#undef PROCESSOR
     default: break;
   }
   if (const auto measure = sema::measure_of(id)) return Value(MeasureValue{*measure});

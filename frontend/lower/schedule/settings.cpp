@@ -1,4 +1,4 @@
-// The settings of a train: data, optimizer, learning rate, steps, dtype, seed.
+// The settings of a train: data, optimizer, learning rate, steps, device, dtype, seed.
 
 #include <cmath>
 #include <filesystem>
@@ -180,7 +180,30 @@ class SettingCall {
       const DeviceSetId at = evaluator_.eval_devices(argument_expr(expr_, 4), frame_);
       if (!evaluator_.failed()) device.at = (*evaluator_.device_sets)[at];
     }
+    device.rates = rates();
     return device;
+  }
+
+  /// Of the data sheet, as far as the line does not say otherwise.
+  DeviceRates rates() {
+    DeviceRates rates;
+    if (const auto kind = argument(5)) {
+      const Processor* const* known = kind->get<const Processor*>();
+      if (known != nullptr) rates = (*known)->rates();
+    }
+    if (given(6)) {
+      rates.efficiency = positive(6);
+      within(6, *rates.efficiency, 0, std::nextafter(1.0, 2.0), "at most 1: the part of its rates that the device reaches");
+    }
+    if (given(7)) {
+      rates.flops_f32 = positive(7);
+      if (!given(8)) rates.flops_bf16 = rates.flops_f32;
+      if (!given(9)) rates.flops_f64 = rates.flops_f32;
+    }
+    if (given(8)) rates.flops_bf16 = positive(8);
+    if (given(9)) rates.flops_f64 = positive(9);
+    if (given(10)) rates.bandwidth = static_cast<double>(byte_count(10, "at least 1 byte per second"));
+    return rates;
   }
 
   MachineLink link() {
@@ -271,6 +294,8 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     (name == "data" ? settings.data : settings.held_out) = *value.shared<directive::Data>();
   } else if (name == "optim") {
     settings.optimizer = *value.shared<directive::Optimizer>();
+  } else if (name == "device") {
+    settings.device = *value.get<directive::Platform>();
   } else if (name == "dtype") {
     settings.dtype = *value.get<tensor::DType>();
   } else if (name == "steps" || name == "seed") {
