@@ -71,7 +71,8 @@ std::string memory_text(std::span<const MemoryRow> rows, const dag::Dag& dag) {
     if (host) line.push_back(row.host == 0 ? "" : bytes_text(row.host));
     line.push_back(row.at.valid() ? dag.name(row.at) : "");
   }
-  return text_table(table, left) + state_shares_text(dag);
+  const std::string planned = directive::planned_for(dag.settings.device);
+  return text_table(table, left) + (planned.empty() ? "" : "bytes" + planned + "\n") + state_shares_text(dag);
 }
 
 std::string memory_json(std::span<const MemoryRow> rows, const dag::Dag& dag) {
@@ -84,7 +85,8 @@ std::string memory_json(std::span<const MemoryRow> rows, const dag::Dag& dag) {
     roles.push_back(std::move(object));
   }
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"roles", std::move(roles)}});
+  const char* const device = directive::kPlatformNames[static_cast<std::size_t>(dag.settings.device)];
+  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"device", device}, {"roles", std::move(roles)}});
   return text + "\n";
 }
 

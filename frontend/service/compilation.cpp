@@ -17,24 +17,34 @@ namespace piper::service {
 
 namespace {
 
-passes::Options options_of_passes(const CompileOptions& options) {
+passes::Options options_of_passes(const CompileOptions& options, backend::Target target) {
   passes::Options made;
   made.stop_at = options.level;
   made.forward_only = options.forward_only;
-  made.workspace_bytes = backend::workspace_bytes(options.target);
+  made.workspace_bytes = backend::workspace_bytes(target);
   made.after = options.after;
   return made;
 }
 
-void check_dag(const dag::Dag& dag, DiagnosticSink& sink) {
+void check_dag(const dag::Dag& dag, backend::Target target, DiagnosticSink& sink) {
   if (!verify::verify(dag, sink) || dag.level != dag::Level::planned) return;
-  verify::verify_workspaces(dag, backend::workspace_bytes(), sink);
+  verify::verify_workspaces(dag, backend::workspace_bytes(target), sink);
   passes::check_bubbles(dag, sink);
 }
 
 }  // namespace
 
 Compilation::Compilation(const source::FileSystem& files, std::vector<lower::Override> overrides) : files_(files), overrides_(std::move(overrides)) {}
+
+void Compilation::set_device(std::optional<directive::Platform> device, bool own_attention) {
+  device_ = device;
+  own_attention_ = own_attention;
+}
+
+backend::Target Compilation::target(const directive::Settings& settings) const {
+  if (settings.device == directive::Platform::cpu) return backend::Target::cpu;
+  return own_attention_ ? backend::Target::cuda_own : backend::Target::cuda;
+}
 
 std::optional<ast::Module> Compilation::parse(const std::string& input, DiagnosticSink& sink) {
   if (input.ends_with(".pir")) {
@@ -145,13 +155,13 @@ std::optional<std::string> Compilation::schedule_doc(FileId file, std::string_vi
 /// Who wrote the text looks for a line of it: what is wrong is told with those, and with the lines of the program that they name.
 void Compilation::check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink) {
   DiagnosticSink found(context_.locations);
-  check_dag(dag, found);
+  check_dag(dag, target(dag.settings), found);
   directive::TextPlaces places;
   if (found.has_errors()) {
     DiagnosticSink unread(context_.locations);
     const std::optional<dag::Dag> placed = dag::parse(file, context_, unread, nullptr, &places);
     found = DiagnosticSink(context_.locations);
-    check_dag(*placed, found);
+    check_dag(*placed, target(placed->settings), found);
   }
   for (const Diagnostic& diagnostic : found.sorted()) {
     DiagnosticBuilder builder = report_again(diagnostic, sink);
@@ -177,6 +187,7 @@ std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId 
   if (!runnable) return std::nullopt;  // which was told
   auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides, context_, sink) : lower::lower_schedule(*program_, schedule, overrides, context_, sink);
   if (!lowered) return std::nullopt;
+  if (device_) lowered->strategy.settings.device = *device_;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
   return Subject{std::string(name), train.valid(), std::move(*lowered)};
 }
@@ -298,6 +309,7 @@ std::optional<Subject> Compilation::subject(const std::string& name, bool train_
 std::optional<Subject> Compilation::relower(const Subject& subject, tensor::DType dtype, DiagnosticSink& sink) {
   auto lowered = lower::lower_train(*program_, program_->find_train(subject.name), overrides_, context_, sink, dtype);
   if (!lowered) return std::nullopt;
+  lowered->strategy.settings.device = subject.lowered.strategy.settings.device;
   return Subject{subject.name, true, std::move(*lowered)};
 }
 
@@ -316,7 +328,7 @@ std::optional<passes::Prepared> Compilation::prepare(const Subject& subject, Dia
 }
 
 std::optional<dag::Dag> Compilation::compile(const Subject& subject, const passes::Prepared& prepared, const CompileOptions& options, DiagnosticSink& sink) {
-  passes::Options made = options_of_passes(options);
+  passes::Options made = options_of_passes(options, target(subject.lowered.strategy.settings));
   made.memory_advice = [&, plain = made] { return memory_advice(subject.lowered, plain); };
   return passes::compile(prepared, sink, made);
 }

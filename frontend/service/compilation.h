@@ -36,7 +36,6 @@ struct CompileOptions {
   dag::Level level = dag::Level::planned;
   bool forward_only = false;
   std::function<void(std::string_view pass, const dag::Dag&)> after = {};  // called after every pass
-  backend::Target target = backend::Target::cpu;  // whose workspaces the plan has
 };
 
 /// A schedule that no train applies, at the sizes that it was checked with: `p=4 m=8`.
@@ -109,6 +108,10 @@ class Compilation {
   /// Both.
   std::optional<dag::Dag> compile(const Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
 
+  /// `device`: of all subjects, whatever their trains say; none: that of each train. `own_attention`: attention on CUDA is never LibTorch's.
+  void set_device(std::optional<directive::Platform> device, bool own_attention);
+  /// Whose programs a plan with these settings is for.
+  backend::Target target(const directive::Settings& settings) const;
   void set_overrides(std::vector<lower::Override> overrides) { overrides_ = std::move(overrides); }
   Context& context() { return context_; }
   const Context& context() const { return context_; }
@@ -134,6 +137,8 @@ class Compilation {
   std::optional<CheckedSchedule> check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink);
 
   const source::FileSystem& files_;
+  std::optional<directive::Platform> device_;
+  bool own_attention_ = false;
   std::vector<lower::Override> overrides_;  // while a file is checked without those of its schedules
   Context context_;
   CleanChecks* clean_ = nullptr;

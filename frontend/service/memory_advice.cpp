@@ -149,7 +149,7 @@ class Advice {
       if (best == nullptr) continue;
       text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(least) + " with `" + best->line + "`";
     }
-    return (text.empty() ? largest_class(*plan) : text) + "; more stages or microbatches make the parts smaller, too";
+    return text.empty() ? largest_class(*plan) : text;
   }
 
  private:

@@ -29,7 +29,7 @@ struct Arguments {
   std::string kept_weights, kept_forward;       // --w, --keep
   std::string stages;                           // --stages: `cost` or `equal`
   std::string print_after;                      // --print-after
-  std::string device = "cpu";                   // --device
+  std::string device;                           // --device; empty: that of each train
   std::string transport = "local";              // --transport
   std::optional<std::uint64_t> ranks;           // -n
   std::optional<std::uint64_t> steps;           // --steps

@@ -20,7 +20,7 @@ int run_build(Console& console, const Arguments& arguments) {
   if (!subject) return session.finish();
   const auto options = runtime_options(session);
   if (!options) return session.finish();
-  if (arguments.device == "cuda") {
+  if (subject->lowered.strategy.settings.device == directive::Platform::cuda) {
     const auto planned = session.compile(*subject, dag::Level::planned);
     if (planned) build_cuda(session, *planned, arguments.output);
     return session.finish();

@@ -83,7 +83,7 @@ std::string cuda_program_text(const dag::Dag& dag, backend::Target target) {
 
 bool build_cuda(Session& session, const dag::Dag& dag, const std::string& folder) {
   const std::filesystem::path to = folder;
-  const CudaPrograms cuda(dag, session.target());
+  const CudaPrograms cuda(dag, session.compilation().target(dag.settings));
   llvm::json::Array files;
   const auto write = [&](const std::string& name, const std::string& text, bool listed) {
     const std::filesystem::path path = to / name;

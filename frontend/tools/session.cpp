@@ -16,7 +16,12 @@ std::string reason(int error) {
 }
 
 Session::Session(Console& console, const Arguments& arguments)
-    : console_(console), arguments_(arguments), compilation_(console.files, arguments.overrides), sink_(context().locations) {}
+    : console_(console), arguments_(arguments), compilation_(console.files, arguments.overrides), sink_(context().locations) {
+  std::optional<directive::Platform> device;
+  if (!arguments.device.empty()) device = arguments.device == "cuda" ? directive::Platform::cuda : directive::Platform::cpu;
+  const auto attention = console.environment.find("PIPER_CUDA_ATTENTION");
+  compilation_.set_device(device, attention != console.environment.end() && attention->second == "own");
+}
 
 std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
   if (arguments_.print_after.empty()) return {};
@@ -29,23 +34,17 @@ std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
   };
 }
 
-std::optional<dag::Dag> Session::compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only, backend::Target target) {
-  return verified(compilation_.compile(subject, prepared, {dag::Level::planned, forward_only, print_after(), target}, sink_));
+std::optional<dag::Dag> Session::compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only) {
+  return verified(compilation_.compile(subject, prepared, {dag::Level::planned, forward_only, print_after()}, sink_));
 }
 
-std::optional<dag::Dag> Session::compile(const Subject& subject, dag::Level level, bool forward_only, std::optional<backend::Target> target) {
-  return verified(compilation_.compile(subject, {level, forward_only, print_after(), target.value_or(this->target())}, sink_));
+std::optional<dag::Dag> Session::compile(const Subject& subject, dag::Level level, bool forward_only) {
+  return verified(compilation_.compile(subject, {level, forward_only, print_after()}, sink_));
 }
 
 std::optional<dag::Dag> Session::verified(std::optional<dag::Dag> dag) {
   if (dag && dag->level == dag::Level::planned && !passes::keeps_promise("plan", *dag, sink_)) dag.reset();
   return dag;
-}
-
-backend::Target Session::target() const {
-  if (arguments_.device != "cuda") return backend::Target::cpu;
-  const auto chosen = console_.environment.find("PIPER_CUDA_ATTENTION");
-  return chosen != console_.environment.end() && chosen->second == "own" ? backend::Target::cuda_own : backend::Target::cuda;
 }
 
 void Session::check_file() {

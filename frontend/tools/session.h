@@ -35,12 +35,10 @@ class Session {
   std::optional<Subject> subject(const std::string& name, bool train_only) { return compilation_.subject(name, train_only, sink_); }
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
   /// Compiles up to `level`, and verifies a plan; prints DAGs for --print-after.
-  std::optional<dag::Dag> compile(const Subject& subject, dag::Level level, bool forward_only = false, std::optional<backend::Target> target = {});
+  std::optional<dag::Dag> compile(const Subject& subject, dag::Level level, bool forward_only = false);
   /// Both programs of a train are those of one model.
   std::optional<passes::Prepared> prepare(const Subject& subject) { return compilation_.prepare(subject, sink_); }
-  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only, backend::Target target);
-  /// What `--device` and the environment ask for.
-  backend::Target target() const;
+  std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only);
   /// All that the phases say of it; prints DAGs likewise.
   void check(Subject& subject) { compilation_.check(subject, print_after(), sink_); }
   /// Checks what a file holds beside its trains, and says which schedules were checked.

@@ -119,7 +119,7 @@ std::string show_orders(const Session& session, const dag::Dag& dag, const views
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
 std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, const views::SimulationCosts& costs) {
-  if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag, session.target()) : program_text(dag));
+  if (kind.name == "program") return wrapped(session.arguments(), "program", dag.settings.device == directive::Platform::cuda ? cuda_program_text(dag, session.compilation().target(dag.settings)) : program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
@@ -174,7 +174,7 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
       made_whole(lines[i]);
     }
     std::erase_if(lines, [](const directive::Directive& each) { return std::holds_alternative<directive::Require>(each); });
-    const auto without = session.compilation().compile(other, {dag::Level::planned, false, {}, session.target()}, unread);
+    const auto without = session.compilation().compile(other, {dag::Level::planned, false, {}}, unread);
     if (!line && !without) continue;  // of two lines that cut alike one alone may be refused
     if (text.empty()) text = "\nlargest arena " + most(dag) + "\n";
     text += (line ? "without `" + *line + "`" : *cut) + ": " + (without ? most(*without) : "the order would name what is not there") + "\n";
@@ -198,10 +198,10 @@ int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& c
   } else if (const dag::Level needed = needed_level(kind, arguments); dag.level < needed) {
     session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind.name, dag::level_name(needed),
                           dag::level_name(dag.level));
-  } else if (arguments.device == "cuda") {
+  } else if (const std::string planned_for = directive::kPlatformNames[static_cast<std::size_t>(dag.settings.device)]; !arguments.device.empty() && arguments.device != planned_for) {
     session.sink()
-        .report(Code::unknown_subject, SourceRange(), "`{}` is a plan for the CPU: the workspaces of its kernels are not those of kernels for CUDA", arguments.positional[1])
-        .hint("give the .pipe file: its plan is made for `--device cuda`");
+        .report(Code::unknown_subject, SourceRange(), "`{}` is a plan for `{}`: the workspaces of its kernels are not those of kernels for `{}`", arguments.positional[1], planned_for, arguments.device)
+        .hint("give the .pipe file: its plan is made for `--device {}`", arguments.device);
   } else {
     if (const auto text = shown(session, kind, dag, costs)) session.write(*text);
   }
@@ -222,8 +222,8 @@ int run_show(Console& console, const Arguments& arguments) {
     console.err << "piper: `show " << kind->name << "` knows no costs: `--stages` is of `show grid` and `show timeline`\n";
     return kUsage;
   }
-  if (arguments.device == "cuda" && kind->name != "program" && kind->name != "memory") {
-    console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program " << arguments.positional[1] << " --device cuda`\n";
+  if (!arguments.device.empty() && kind->name != "program" && kind->name != "memory" && kind->name != "dag" && kind->name != "timeline") {
+    console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program " << arguments.positional[1] << " --device " << arguments.device << "`\n";
     return kUsage;
   }
   if (arguments.locations && kind->name != "graph" && kind->name != "dag") {

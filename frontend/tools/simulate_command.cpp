@@ -14,6 +14,8 @@ int run_simulate(Console& console, const Arguments& arguments) {
     if (!timeline) return;
     const LocationTable& locations = session.context().locations;
     session.write(arguments.format == "json" ? views::simulation_json(*timeline, locations) : views::simulation_text(*timeline, locations));
+    const std::string planned = directive::planned_for(dag.settings.device);
+    if (costs->of_plan() && !planned.empty() && arguments.format != "json") session.write("bytes and seconds" + planned + "\n");
   };
   if (const dag::Dag* dag = session.compilation().pir()) {
     if (dag->level < costs->needed()) {

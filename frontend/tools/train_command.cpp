@@ -197,11 +197,11 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
 }  // namespace
 
 int run_train(Console& console, const Arguments& arguments) {
-  const bool on_cuda = arguments.device == "cuda";
   Session session(console, arguments);
   if (!session.open(arguments.positional[0])) return session.finish();
   auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);
   if (!subject) return session.finish();
+  const bool on_cuda = subject->lowered.strategy.settings.device == directive::Platform::cuda;
   const std::uint64_t devices = subject->lowered.strategy.mesh.devices();
   if (arguments.ranks && *arguments.ranks != devices) {
     session.sink()

@@ -150,13 +150,15 @@ bool texts_are_ready(Session& session, const Session::Subject& subject) {
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
                                          const runtime::Interrupt* interrupt, CudaDevice* cuda) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
-  const backend::Target target = cuda == nullptr ? backend::Target::cpu : options.own_attention ? backend::Target::cuda_own : backend::Target::cuda;
+  directive::Settings& settings = subject.lowered.strategy.settings;
+  settings.device = cuda == nullptr ? directive::Platform::cpu : directive::Platform::cuda;
+  const backend::Target target = session.compilation().target(settings);
   const std::optional<passes::Prepared> prepared = session.prepare(subject);
-  auto training = prepared ? session.compile(subject, *prepared, false, target) : std::nullopt;
+  auto training = prepared ? session.compile(subject, *prepared, false) : std::nullopt;
   if (!training || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, {}, nullptr, cuda != nullptr ? cuda->name : std::string()});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
-    made->evaluation = session.compile(subject, *prepared, true, target);
+    made->evaluation = session.compile(subject, *prepared, true);
     if (!made->evaluation || stopped()) return nullptr;
   }
   backend::JobOptions job_options;

@@ -69,6 +69,7 @@ Compared compared(std::string name, Timeline timeline, const dag::Dag& plan, std
   for (const Timeline::Rank& rank : row.timeline.ranks) row.peak = std::max(row.peak, rank.peak);
   row.bytes = passes::peak_memory(plan).bytes;
   row.traffic = passes::traffic(plan);
+  row.device = plan.settings.device;
   row.lines = lines_of(declaration);
   return row;
 }
@@ -117,6 +118,20 @@ bool is_best(const Figure& figure, const std::list<Compared>& all, const Compare
 
 bool is_shown(const Figure& figure, const std::list<Compared>& all) {
   return std::string_view(figure.name) != "peak" || all.front().timeline.source == Timeline::Source::operations;
+}
+
+/// The device of the plans, unless it is the usual one; where they differ, whose it is.
+std::string planned_for_text(const std::list<Compared>& all) {
+  std::string names, planned;
+  std::size_t count = 0;
+  for (const Compared& one : all) {
+    const std::string text = directive::planned_for(one.device);
+    if (text.empty()) continue;
+    planned = text;
+    names += (names.empty() ? " of `" : ", `") + one.name + "`";
+    ++count;
+  }
+  return count == 0 ? "" : "memory" + (count < all.size() ? names : "") + planned + "\n";
 }
 
 }  // namespace
@@ -170,6 +185,7 @@ std::string comparison_text(const std::list<Compared>& all) {
     const bool shown = any([&](const Compared& one) { return one.timeline.source == Timeline::Source::operations && one.timeline.stages == stages; });
     if (shown) text += std::string(text_of(stages)) + (stages == Timeline::Stages::weighed && any([](const Compared& one) { return one.by_itself; }) ? " in trains" : "") + "\n";
   }
+  text += planned_for_text(all);
   if (any([](const Compared& one) { return one.by_itself; })) text += of_small_model(all.front().timeline.unit);
   return text;
 }
@@ -188,6 +204,7 @@ llvm::json::Array comparison_json(const std::list<Compared>& all) {
       if (figure.key[0] != '\0') object[figure.key] = figure.of(one);
       if (is_best(figure, all, one)) best.push_back(figure.name);
     }
+    object["device"] = directive::kPlatformNames[static_cast<std::size_t>(one.device)];
     object["best"] = std::move(best);
     schedules.push_back(std::move(object));
   }

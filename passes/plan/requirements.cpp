@@ -64,24 +64,16 @@ class Requirements {
     const Found found = find(require.measure);
     if (directive::holds(found.value, require.compare, require.bound)) return true;
     const auto text = [&](double value) { return directive::counts_bytes(require.measure) ? bytes_text(value) : ratio_text(value); };
-    const std::string where = found.role ? " on rank `" + std::string(dag_.context->text(dag_.plan->roles[*found.role].name)) + "`" : "";
+    std::string where = found.role ? " on rank `" + std::string(dag_.context->text(dag_.plan->roles[*found.role].name)) + "`" : "";
+    if (require.measure == Measure::peak_memory) where += directive::planned_for(dag_.settings.device);
     auto report = sink_.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)],
                                text(found.value), where, directive::kCompareNames[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
     const bool bounded = require.compare == directive::Compare::less || require.compare == directive::Compare::less_equal;
-    report.hint("{}", bounded ? way_below(require.measure) : "the program is what it is: change the bound");
+    // A hint names nothing but what was tried, and only memory is tried.
+    if (!bounded || require.measure != Measure::peak_memory) return false;
+    if (!advice_) advice_ = memory_advice_ ? memory_advice_() : "";
+    if (!advice_->empty()) report.hint("{}", *advice_);
     return false;
-  }
-
-  std::string way_below(Measure measure) {
-    switch (measure) {
-      case Measure::peak_memory:
-        if (!advice_) advice_ = memory_advice_ ? memory_advice_() : "";
-        return !advice_->empty() ? *advice_ : "more stages or microbatches make the parts smaller, an order that starts backwards earlier keeps fewer of them";
-      case Measure::host_memory: return "`offload` fewer instances or regions, with a larger `window`, or cut optimizer state into shares with `zero: 1`";
-      case Measure::bubble: return "more microbatches, or an order with `BI` and `BW`, leave less time idle";
-      case Measure::traffic: return "fewer stages, or larger parts per device, send less";
-    }
-    return {};
   }
 
   const Dag& dag_;
