@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 10u
+#define PIPER_ABI_VERSION 11u
 #define PIPER_MAX_SLOTS 3 /* tensors of optimizer state that a parameter has at most */
 
 #ifdef __cplusplus
@@ -131,6 +131,8 @@ typedef struct PiperLoss {
   const char* name;
   uint64_t count;              /* elements over the whole batch */
   uint32_t masked;             /* 1: not all of them count; a report's last value is how many do, and divides the sum if it is above 1 */
+  uint32_t targets;            /* masked: the input whose elements count unless they are `ignore` */
+  int64_t ignore;
 } PiperLoss;
 
 typedef enum PiperLibraryKind { PIPER_CALL_GEMM = 0, PIPER_CALL_ATTEND = 1, PIPER_CALL_ATTEND_GRAD = 2 } PiperLibraryKind;
@@ -290,6 +292,7 @@ typedef struct PiperData {
   int64_t batch;
   int64_t seq;                 /* bytes: window length */
   int64_t classes;             /* synthetic: integers in [0, classes) */
+  int64_t batches;             /* held-out data: at most so many, spread evenly; 0: all of them (synthetic: one) */
   PiperActionInfo where;       /* the `data` line */
 } PiperData;
 
@@ -320,6 +323,8 @@ typedef struct PiperJob {
   const PiperJobRank* ranks;
   uint32_t num_inputs;
   const PiperInput* inputs;
+  /* Input number `num_inputs` of evaluation programs: 1 for a sample of the data, 0 for one that fills up a short last batch. Null: they take whole batches alone. */
+  const PiperInput* sample_weight;
   uint32_t num_losses;
   const PiperLoss* losses;
   PiperData data, held_out;
@@ -327,6 +332,12 @@ typedef struct PiperJob {
   uint64_t seed, first_step, steps;
   uint64_t samples_per_step, tokens_per_step; /* tokens: samples times the integers per sample of the input that has most; at least one */
 } PiperJob;
+
+/* An input that a program loads; null where the job has none of that number. */
+static inline const PiperInput* piper_input(const PiperJob* job, uint32_t input) {
+  if (input < job->num_inputs) return &job->inputs[input];
+  return input == job->num_inputs ? job->sample_weight : (const PiperInput*)0;
+}
 
 /* ---- inline parts of the step loop ------------------------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@ Place place_of(const PiperProgram& program, std::uint32_t action) {
 std::string describe(const Failure& failure) {
   std::string text;
   if (failure.rank != Failure::kNoRank) text += "rank " + std::to_string(failure.rank) + ", ";
+  if (!failure.held_out.empty()) text += failure.held_out + ", ";
   if (!failure.place.action.empty()) text += failure.place.action + ", ";
   if (failure.place.line) {
     text += failure.place.file + ':' + std::to_string(failure.place.line) + ':' + std::to_string(failure.place.column) + ": ";

@@ -39,6 +39,7 @@ enum FailureCode : std::uint32_t {
   kProgramsDiffer = 6022,      // the processes of a run have compiled different programs
   kProcessLost = 6023,         // a process of a run has ended, and did not say why
   kNcclFailed = 6024,          // NCCL refused a call, or a communication failed
+  kShortHeldOutBatch = 6035,   // held-out data ends in a short batch, and samples depend on each other
   kBadMessage = 6040,          // a process of a run sent a message that does not fit
   kProcessRefused = 6041,      // a warning: a process that came to a run is none of it
 };
@@ -68,6 +69,7 @@ struct Failure {
   std::string hint = {};
   std::uint32_t rank = kNoRank;
   std::optional<std::uint64_t> step = {};  // of training, counted from 0; none before the first one has begun
+  std::string held_out = {};  // where it is not of training: `held-out batch 2 of 3, rows 5 to 8`
   Place place = {};
   std::vector<Note> notes = {};
 };

@@ -9,6 +9,7 @@
 #include "backend/interpret/interpret.h"
 #include "backend/interpret/interpret_enqueue.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/sample_weight.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA1.h"
 
@@ -50,6 +51,7 @@ struct Job::Parts {
   std::deque<std::string> strings;
   std::deque<std::vector<std::int64_t>> dims;
   std::vector<PiperInput> inputs;
+  PiperInput sample_weight{};
   std::vector<PiperLoss> losses;
   std::vector<PiperJobRank> ranks;
   PiperJob job{};
@@ -57,6 +59,7 @@ struct Job::Parts {
   const char* keep(std::string_view text) { return strings.emplace_back(text).c_str(); }
   PiperActionInfo place(const Context& context, LocId loc, const char* what);
   PiperData data(const Context& context, const directive::Data& data, const char* what);
+  PiperInput input(const dag::Dag& dag, tensor::InputId id);
   void describe(const dag::Dag& dag, const JobOptions& options);
 };
 
@@ -115,8 +118,24 @@ PiperData Job::Parts::data(const Context& context, const directive::Data& data, 
     if (context.text(name) == "seq") made.seq = extent;
   }
   made.classes = data.classes;
+  made.batches = data.batches;
   made.where = place(context, data.loc, what);
   return made;
+}
+
+PiperInput Job::Parts::input(const dag::Dag& dag, tensor::InputId id) {
+  const tensor::Type& type = dag.input_types[id.index()];
+  PiperInput input{};
+  input.name = keep(dag.context->text(dag.inputs[id.index()].name));
+  input.dtype = abi_dtype(type.dtype);
+  std::vector<std::int64_t>& extents = dims.emplace_back();
+  for (std::size_t d = 0; d < type.dims.size(); ++d) {
+    extents.push_back(type.dims[d].extent);
+    if (type.dims[d].sampled) input.sample_dim = static_cast<std::uint32_t>(d);
+  }
+  input.num_dims = static_cast<std::uint32_t>(extents.size());
+  input.dims = extents.data();
+  return input;
 }
 
 void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
@@ -125,27 +144,19 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   std::uint64_t batch = 0, tokens = 1;
   for (std::size_t i = 0; i < dag.inputs.size(); ++i) {
     const tensor::Type& type = dag.input_types[i];
-    PiperInput input{};
-    input.name = keep(context.text(dag.inputs[i].name));
-    input.dtype = abi_dtype(type.dtype);
-    std::vector<std::int64_t>& extents = dims.emplace_back();
     std::uint64_t per_sample = 1;
-    for (std::size_t d = 0; d < type.dims.size(); ++d) {
-      extents.push_back(type.dims[d].extent);
-      if (type.dims[d].sampled) {
-        input.sample_dim = static_cast<std::uint32_t>(d);
-        if (i == 0) batch = static_cast<std::uint64_t>(type.dims[d].extent);
-      } else {
-        per_sample *= static_cast<std::uint64_t>(type.dims[d].extent);
-      }
+    for (const tensor::Dim& dim : type.dims) {
+      if (!dim.sampled) per_sample *= static_cast<std::uint64_t>(dim.extent);
+      if (dim.sampled && i == 0) batch = static_cast<std::uint64_t>(dim.extent);
     }
     // Integers stand for tokens and labels; features of a sample are no tokens.
     if (type.dtype == tensor::DType::i64) tokens = std::max(tokens, per_sample);
-    input.num_dims = static_cast<std::uint32_t>(extents.size());
-    input.dims = extents.data();
-    inputs.push_back(input);
+    inputs.push_back(input(dag, tensor::InputId::at(i)));
   }
-  for (const tensor::Loss& loss : dag.losses) losses.push_back({keep(context.text(loss.name)), static_cast<std::uint64_t>(loss.count), loss.mask ? 1u : 0u});
+  for (const tensor::Loss& loss : dag.losses) {
+    losses.push_back({.name = keep(context.text(loss.name)), .count = static_cast<std::uint64_t>(loss.count), .masked = loss.mask ? 1u : 0u,
+                      .targets = loss.mask ? loss.mask->targets.value() : 0, .ignore = loss.mask ? loss.mask->ignore : 0});
+  }
   job.abi_version = PIPER_ABI_VERSION;
   job.world = static_cast<std::uint32_t>(dag.mesh.devices());
   job.num_inputs = static_cast<std::uint32_t>(inputs.size());
@@ -227,6 +238,10 @@ std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluati
                             .evaluation_stretches = evaluated != nullptr ? evaluated->stretches.data() : nullptr});
   }
   parts->describe(training, options);
+  if (const tensor::InputId weight = evaluation != nullptr ? dag::sample_weight(*evaluation) : tensor::InputId(); weight.valid()) {
+    parts->sample_weight = parts->input(*evaluation, weight);
+    parts->job.sample_weight = &parts->sample_weight;
+  }
   parts->job.num_ranks = static_cast<std::uint32_t>(parts->ranks.size());
   parts->job.ranks = parts->ranks.data();
   return std::make_unique<Job>(std::move(parts));

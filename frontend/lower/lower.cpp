@@ -8,6 +8,7 @@
 #include "frontend/lower/schedule/machine_builder.h"
 #include "frontend/lower/model/model_builder.h"
 #include "frontend/lower/schedule/schedule_builder.h"
+#include "ir/diagnostics/counted.h"
 #include "ir/diagnostics/suggestion.h"
 #include "ir/tensor/index_bounds.h"
 
@@ -120,6 +121,7 @@ class Lowering {
     evaluator_.execute(*train.syntax->body, frame);
     schedule_.finish();
     require_settings(train, frame);
+    warn_of_long_warmup();
     const tensor::DType own_dtype = settings.dtype;
     if (dtype) settings.dtype = *dtype;
     if (evaluator_.failed()) return nothing();
@@ -222,6 +224,23 @@ class Lowering {
                     optim ? "`steps`" : steps ? "`optim`" : "`optim` and no `steps`")
         .hint("add {}", optim ? "`steps: 100`" : steps ? "`optim: adamw(lr: 1e-3)`" : "`optim: adamw(lr: 1e-3)` and `steps: 100`");
     evaluator_.resume();
+  }
+
+  /// A warm-up that ends with the train or later: the rate that the program names is that of one step, or of none.
+  void warn_of_long_warmup() {
+    const directive::Settings& settings = lowered_.strategy.settings;
+    if (!settings.optimizer || !settings.steps_given) return;
+    const directive::LearningRate& rate = settings.optimizer->lr;
+    if (rate.warmup < settings.steps || rate.warmup == 0) return;
+    if (rate.warmup == settings.steps) {
+      sink_.report(Code::warmup_as_long_as_train, rate.warmup_loc, "the warm-up takes all of the {}: the rate reaches `base` in the last one alone", counted(settings.steps, "step"))
+          .hint("write a `warmup` that is smaller than `steps`");
+      return;
+    }
+    const double reached = rate.base * static_cast<double>(settings.steps) / static_cast<double>(rate.warmup);
+    sink_.report(Code::warmup_as_long_as_train, rate.warmup_loc, "the warm-up takes {}, and the train has {}: the rate ends at `{}` and never reaches `base`, which is `{}`", counted(rate.warmup, "step"),
+                 settings.steps, reached, rate.base)
+        .hint("write a `warmup` that is smaller than `steps`");
   }
 
   /// Numbers that synthetic data draws for an input beyond what its readers have: rows of a table, classes of a loss.

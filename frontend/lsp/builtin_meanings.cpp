@@ -153,6 +153,7 @@ constexpr Argument kArguments[] = {
     {"", "b", "the second operand"},
     {"", "base", "the rate behind the warm-up"},
     {"", "batch", "samples of a step, over all devices"},
+    {"", "batches", "held-out data: at most so many batches, spread evenly; all of them by default"},
     {"", "clip", "the largest norm of all gradients together; larger ones are scaled down to it"},
     {"", "eps", "is added to the variance, so that nothing is divided by 0"},
     {"", "lr", "the learning rate: a number, or one that changes over the steps: `cosine(3e-4, warmup: 20)`"},

@@ -25,7 +25,10 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
         tell_pipe(session, **data);
         continue;
       }
-      if (size && read_arrays(session, lowered.model, **data, failure)) continue;
+      if (const auto rows = size ? read_arrays(session, lowered.model, **data, failure) : std::nullopt) {
+        batches_fit(session, lowered, **data, *rows, Code::data_not_here);
+        continue;
+      }
       const std::string line = failure.place.line > 0 ? "`" + failure.place.file + "` line " + std::to_string(failure.place.line) + ": " : "";
       session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", line + failure.message).hint("`train` needs it: {}", failure.hint);
       continue;
@@ -38,6 +41,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
     if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {
       const auto text = runtime::read_text((*data)->path, failure, kTextLookedThrough);
       if (text) look_for_bytes(session, lowered.model, **data, *text);
+      batches_fit(session, lowered, **data, (*bytes - 1) / window_of(session, **data), Code::data_not_here);
       continue;
     }
     session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", failure.message).hint("`train` needs it: {}", failure.hint);

@@ -188,7 +188,7 @@ Comparison against_sequential(Session& session, Session::Subject& subject, const
   runtime::Failure failure;
   runtime::LibrarySwitch library(options);
   const runtime::LibraryCalls* const calls = library.get(failure);
-  const auto data = calls ? runtime::open_data(job.data, std::span(job.inputs, job.num_inputs), job.seed, runtime::DataUse::training, 0, failure, &session.texts()) : nullptr;
+  const auto data = calls ? runtime::open_data(job.data, std::span(job.inputs, job.num_inputs), job.seed, runtime::DataUse::training, failure, &session.texts()) : nullptr;
   if (!data) {
     report_failure(session, failure, subject.lowered.strategy.settings.loc);
     return {};

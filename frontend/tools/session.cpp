@@ -93,8 +93,10 @@ bool Session::write(const std::string& text) {
   return write_file(arguments_.output, text);
 }
 
-bool Session::write_file(const std::string& path, const std::string& text) {
-  const std::error_code error = source::write_file(path, text);
+bool Session::write_file(const std::string& path, const std::string& text) { return is_written(path, source::write_file(path, text)); }
+bool Session::check_writable(const std::string& path) { return is_written(path, source::check_writable(path)); }
+
+bool Session::is_written(const std::string& path, std::error_code error) {
   if (!error) return true;
   sink_.report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(error.value()));
   return false;

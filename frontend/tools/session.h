@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 
 #include "frontend/pictures/screen.h"
 #include "frontend/service/compilation.h"
@@ -64,9 +65,12 @@ class Session {
   bool write(const std::string& text);
   /// Writes a file, and makes a folder; false, and a diagnostic, when that fails.
   bool write_file(const std::string& path, const std::string& text);
+  /// Whether a file can be written at the end of the command, which leaves it as it is until then.
+  bool check_writable(const std::string& path);
   bool make_folder(const std::string& path);
 
  private:
+  bool is_written(const std::string& path, std::error_code error);
   std::function<void(std::string_view pass, const dag::Dag&)> print_after();
   std::optional<dag::Dag> verified(std::optional<dag::Dag> dag);
 

@@ -67,24 +67,35 @@ std::optional<double> bigram_of(Session& session, const tensor::Graph& model, co
   return bigram;
 }
 
+/// `3 batches, 10 samples`; of a part of the data `64 of 311 batches, 256 of 1242 samples`.
+std::string held_out_size(const runtime::Batches& held_out) {
+  const std::uint64_t taken = held_out.samples_taken();
+  if (held_out.taken == held_out.all()) return counted(held_out.taken, "batch", "batches") + ", " + counted(taken, "sample");
+  return std::to_string(held_out.taken) + " of " + counted(held_out.all(), "batch", "batches") + ", " + std::to_string(taken) + " of " + counted(held_out.samples, "sample");
+}
+
 /// The words at the end of a run.
-void print_end(std::ostream& words, const runtime::TrainResult& result, std::optional<double> bigram) {
+void print_end(std::ostream& words, const runtime::TrainResult& result, const runtime::Batches& held_out, std::optional<double> bigram) {
   words << counted(result.steps, "step") << " in " << number(result.seconds, "%.1f") << " s";
   if (result.throughput.per_second > 0) words << ", " << count_text(result.throughput.per_second) << " " << result.throughput.unit() << "/s";
   if (result.last_loss) words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   words << "\n";
-  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << counted(result.held_out_steps, "batch", "batches") << "\n";
-  if (bigram) words << "bigram model on the same text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
+  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << held_out_size(held_out) << "\n";
+  if (bigram) words << "bigram model on " << (held_out.taken == held_out.all() ? "the same" : "all of the") << " text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
 }
 
 /// The same as JSON, also of a run that was interrupted. `profile`: of the last step, where one was asked for.
-void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, std::optional<double> bigram, const std::optional<Profile>& profile = std::nullopt) {
+void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, const runtime::Batches& held_out, std::optional<double> bigram, const std::optional<Profile>& profile = std::nullopt) {
   llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
                             {"interrupted", result.ended == runtime::Ended::stopped}};
   if (result.throughput.per_second > 0) object[result.throughput.unit() + "_per_second"] = result.throughput.per_second;
   if (result.first_loss) object["first_loss"] = *result.first_loss;
   if (result.last_loss) object["last_loss"] = *result.last_loss;
-  if (result.held_out_loss) object["held_out_loss"] = *result.held_out_loss;
+  if (result.held_out_loss) {
+    object["held_out_loss"] = *result.held_out_loss;
+    object["held_out_batches"] = static_cast<std::int64_t>(held_out.taken);
+    object["held_out_samples"] = static_cast<std::int64_t>(held_out.samples_taken());
+  }
   if (bigram) object["bigram_loss"] = *bigram;
   if (profile) object["last_step"] = profile_json(*profile);
   std::string text;
@@ -131,7 +142,7 @@ std::optional<Profile> write_recorded(Session& session, const Session::Subject& 
 /// The end of a train that Ctrl-C has ended, in a run or before it.
 int end_interrupted(Session& session, const Session::Subject& subject, const runtime::TrainResult& result, std::uint64_t steps) {
   session.words() << stopped_text(steps) << "\n";
-  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(session.console().out, subject, result, std::nullopt);
+  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(session.console().out, subject, result, {}, std::nullopt);
   session.finish();
   return kInterrupted;
 }
@@ -176,6 +187,11 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   pipes.reset();
   session.words().clear();
   if (result.failure) {
+    // What training gave is there all the same.
+    if (result.trained && tells) {
+      write_recorded(session, subject, *made);
+      print_end(session.words(), result, {}, std::nullopt);
+    }
     report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
@@ -189,8 +205,9 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
   if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
-  print_end(session.words(), result, bigram);
-  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, bigram, profile);
+  const runtime::Batches held_out = made->executor->held_out();
+  print_end(session.words(), result, held_out, bigram);
+  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, held_out, bigram, profile);
   return session.finish();
 }
 
@@ -228,7 +245,7 @@ int run_train(Console& console, const Arguments& arguments) {
   }
   // Told before minutes of training, not after them.
   for (const std::string& path : {arguments.trace, arguments.profile}) {
-    if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.write_file(path, "")) return session.finish();
+    if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.check_writable(path)) return session.finish();
   }
   return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get()) : run_steps(session, *subject, *options, cuda.get());
 }

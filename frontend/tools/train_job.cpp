@@ -5,9 +5,11 @@
 #include "frontend/tools/environment.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/index_bounds.h"
+#include "ir/tensor/sample_coupling.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/device_limit.h"
 #include "runtime/data/file_text.h"
+#include "runtime/data/step_data.h"
 #include "runtime/data/table.h"
 #include "runtime/device/product_choice.h"
 #include "runtime/trace/flight.h"
@@ -29,6 +31,7 @@ void report_failure(Session& session, const runtime::Failure& failure, LocId tra
   std::string message;
   const auto where = [&](const std::string& text) { message += (message.empty() ? "" : ", ") + text; };
   if (failure.rank != runtime::Failure::kNoRank) where("rank " + std::to_string(failure.rank));
+  if (!failure.held_out.empty()) where(failure.held_out);
   if (failure.step) where("step " + std::to_string(*failure.step + 1));
   if (!failure.place.action.empty()) where("`" + failure.place.action + "`");
   message += (message.empty() ? "" : ": ") + failure.message;
@@ -46,7 +49,7 @@ std::uint64_t window_of(Session& session, const directive::Data& data) {
   return 0;
 }
 
-bool read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure) {
+std::optional<std::uint64_t> read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure) {
   std::vector<runtime::TableInput> inputs;
   for (const tensor::Input& input : model.inputs) {
     const tensor::Type& type = model.type(input.value);
@@ -54,7 +57,22 @@ bool read_arrays(Session& session, const tensor::Graph& model, const directive::
     for (const tensor::Dim& dim : type.dims) numbers *= dim.sampled ? 1 : static_cast<std::uint64_t>(dim.extent);
     inputs.push_back({session.context().text(input.name), numbers, !tensor::is_floating(type.dtype), tensor::wide(type.dtype) == tensor::DType::f32});
   }
-  return session.texts().table(data.path, inputs, failure) != nullptr;
+  const auto table = session.texts().table(data.path, inputs, failure);
+  return table ? std::optional(table->rows) : std::nullopt;
+}
+
+bool batches_fit(Session& session, const lower::Lowered& lowered, const directive::Data& data, std::uint64_t samples, Code code) {
+  const std::optional<directive::Data>& held_out = lowered.strategy.settings.held_out;
+  if (!held_out || &data != &*held_out) return true;
+  const runtime::Batches batches = runtime::Batches::over(samples, static_cast<std::uint64_t>(data.batch), data.batches);
+  if (batches.taken == 0 || batches.samples_of(batches.taken - 1) == batches.batch) return true;
+  std::vector<tensor::ValueId> loss_sums;
+  for (const tensor::Loss& loss : lowered.model.losses) loss_sums.push_back(loss.sum);
+  const tensor::Node* const mixes = tensor::coupled_operation(lowered.model, loss_sums);
+  if (mixes == nullptr) return true;
+  const runtime::Failure refused = runtime::refused_short_batch(batches, data.kind == directive::Data::Kind::bytes ? "window" : "row");
+  session.sink().report(code, data.path_loc, "{}", refused.message).related(mixes->loc, "{} mixes samples here", tensor::in_words(mixes->op)).hint("{}", refused.hint);
+  return false;
 }
 
 void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data, std::span<const unsigned char> text) {
@@ -96,7 +114,11 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
     if ((*data)->kind == directive::Data::Kind::arrays) {
       // What is wrong with a file is told once, also where the held-out samples are those of training.
       const bool told = !readable && data == &settings.held_out && settings.data && settings.data->path == (*data)->path;
-      if (told || read_arrays(session, lowered.model, **data, failure)) continue;
+      if (told) continue;
+      if (const auto rows = read_arrays(session, lowered.model, **data, failure)) {
+        readable = batches_fit(session, lowered, **data, *rows, Code::short_held_out_batch) && readable;
+        continue;
+      }
       report_data(session, failure, (*data)->path_loc);
       readable = false;
       continue;
@@ -104,6 +126,7 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
     const auto text = session.texts().read((*data)->path, failure);
     if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) {
       look_for_bytes(session, lowered.model, **data, *text);
+      readable = batches_fit(session, lowered, **data, (text->size() - 1) / window_of(session, **data), Code::short_held_out_batch) && readable;
       continue;
     }
     session.sink().report(static_cast<Code>(failure.code), (*data)->path_loc, "{}", failure.message).hint("{}", failure.hint);
@@ -173,7 +196,6 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   runtime::ExecutorOptions executor_options;
   executor_options.runtime = options;
   executor_options.out_folder = out_folder;
-  executor_options.max_evaluation_steps = kMaxHeldOutBatches;
   executor_options.texts = &session.texts();
   executor_options.record = !session.arguments().trace.empty() || !session.arguments().profile.empty();
   executor_options.stopped = stopped;

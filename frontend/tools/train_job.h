@@ -23,9 +23,6 @@ struct TrainJob {
   std::string device = {};  // a GPU's name; empty: the CPU
 };
 
-/// Held-out data is evaluated on at most so many batches, spread evenly over it.
-inline constexpr std::uint64_t kMaxHeldOutBatches = 64;
-
 /// The runtime's options: the environment's and then the command line's. Nothing, and a diagnostic, when one has no legal value.
 std::optional<runtime::Options> runtime_options(Session& session);
 
@@ -42,8 +39,11 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
 
-/// Reads the table of `arrays(...)`, which the session keeps; false with the reason in `failure`.
-bool read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure);
+/// Reads the table of `arrays(...)`, which the session keeps: the number of its rows, or nothing with the reason in `failure`.
+std::optional<std::uint64_t> read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure);
+
+/// Whether the batches of held-out data fit the model: where its samples depend on each other the last batch must not be short. Reports it with this code, and is false, where they do not. Other data fits.
+bool batches_fit(Session& session, const lower::Lowered& lowered, const directive::Data& data, std::uint64_t samples, Code code);
 
 /// So much of a text is looked through: nobody shall wait for a large one.
 inline constexpr std::uint64_t kTextLookedThrough = 1 << 20;

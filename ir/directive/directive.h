@@ -230,6 +230,7 @@ struct LearningRate {
   double base = 1e-3;
   std::uint32_t warmup = 0;
   double floor = 0;
+  LocId warmup_loc = {};
 };
 
 struct Optimizer {
@@ -278,9 +279,10 @@ struct Data {
   std::int64_t batch = 0;              // samples per step
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`
   std::int64_t classes = 0;            // synthetic
+  std::int64_t batches = 0;            // held-out data: at most so many, spread evenly; 0: all (synthetic: one)
   LocId loc;
   std::vector<LocId> extent_locs = {};  // synthetic: of their names
-  LocId classes_loc = {};
+  LocId classes_loc = {}, batches_loc = {};
 };
 
 /// What a plan is made for: its workspaces are those of kernels for it.

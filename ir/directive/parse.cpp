@@ -240,6 +240,8 @@ Data parse_data(TextReader& reader) {
     if (reads || reader.previous().text != "(") reader.expect(",");
     if (at_field(reader, "batch")) {
       data.batch = reader.integer("a number of samples", 0, kMostCounted);
+    } else if (at_field(reader, "batches")) {
+      data.batches = reader.integer("a number of batches", 0, kMostCounted);
     } else if (at_field(reader, "classes")) {
       data.classes = reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());
     } else {

@@ -263,6 +263,7 @@ void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
     print_name(os, context.text(name));
     os << ": " << extent;
   }
+  if (data.batches > 0) os << ", batches: " << data.batches;
   os << ')';
 }
 

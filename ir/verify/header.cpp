@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ir/dag/sample_weight.h"
 #include "ir/verify/facts.h"
 
 namespace piper::verify {
@@ -26,6 +28,7 @@ class Header {
     starts();
     elements();
     masks();
+    weights();
   }
 
  private:
@@ -96,6 +99,7 @@ class Header {
       if (!found) wrong(data.loc, "`{}` says how large `{}` is, and no input has such a dimension", which, facts_.text(name));
     }
     for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::bytes; ++i) {
+      if (is_weight(tensor::InputId::at(i))) continue;
       const std::string_view name = facts_.text(dag_.inputs[i].name);
       if (name != "tokens" && name != "targets") wrong(data.loc, "`{}` reads text, which gives `tokens` and `targets`, and no `{}`", which, name);
     }
@@ -118,7 +122,8 @@ class Header {
       if (differs(dag_.param_types[p].dtype)) tell(dag_.params[p].loc, "parameter", dag_.params[p].name, dag_.param_types[p]);
     }
     for (std::size_t i = 0; i < dag_.inputs.size() && !facts_.enough(); ++i) {
-      if (differs(dag_.input_types[i].dtype)) tell(dag_.inputs[i].loc, "input", dag_.inputs[i].name, dag_.input_types[i]);
+      const bool wrong_type = is_weight(tensor::InputId::at(i)) ? sum_differs(dag_.input_types[i].dtype) : differs(dag_.input_types[i].dtype);
+      if (wrong_type) tell(dag_.inputs[i].loc, "input", dag_.inputs[i].name, dag_.input_types[i]);
     }
     for (const dag::Body& body : dag_.bodies) {
       for (const dag::BodyPort& port : body.outputs) {
@@ -149,6 +154,7 @@ class Header {
       case Op::cross_entropy:
         if (node.attrs.ignore) found.by = &node;
         return;
+      case Op::select_ge: return find_mask(graph, graph.operands(node)[2], found);
       case Op::mul:
         find_mask(graph, graph.operands(node)[1], found);
         [[fallthrough]];
@@ -176,6 +182,21 @@ class Header {
         find_mask(body.graph, port.value, found);
         told[port.loss.index()] = !agrees(body, dag_.losses[port.loss.index()], found, facts_.shared_body[b]);
       }
+    }
+  }
+
+  bool is_weight(tensor::InputId input) const { return input.valid() && input == dag::sample_weight(dag_); }
+
+  /// Where samples have weights, each loss is summed with them.
+  void weights() {
+    if (!dag::sample_weight(dag_).valid()) return;
+    for (const dag::Body& body : dag_.bodies) {
+      if (facts_.enough()) return;
+      const bool weighed = std::any_of(body.inputs.begin(), body.inputs.end(), [&](const dag::BodyPort& port) { return is_weight(port.input); });
+      const auto sum = std::find_if(body.outputs.begin(), body.outputs.end(), [](const dag::BodyPort& port) { return port.kind == PortKind::loss_sum; });
+      if (weighed || sum == body.outputs.end()) continue;
+      const tensor::Loss& loss = dag_.losses[sum->loss.index()];
+      facts_.sink.report(Code::header_differs, loss.loc, "the header has the input `{}`, and body `{}` sums loss `{}` without it", dag::kSampleWeight, facts_.text(body.name), facts_.text(loss.name));
     }
   }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/dag/piece_text.h"
-#include "ir/tensor/op_rules.h"
+#include "ir/tensor/sample_coupling.h"
 #include "passes/build/localise.h"
 
 namespace piper::passes {
@@ -43,17 +43,12 @@ void divide_samples(Body& body, std::int64_t divide) {
 bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink) {
   const Body& body = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::F)].index()];
   bool good = true;
-  std::vector<tensor::Type> operands, results;
+  std::vector<tensor::ValueId> loss_sums;
+  for (const BodyPort& port : body.outputs) {
+    if (port.kind == PortKind::loss_sum) loss_sums.push_back(port.value);
+  }
   for (const tensor::Node& node : body.graph.nodes()) {
-    operands.clear();
-    results.clear();
-    for (const tensor::ValueId operand : body.graph.operands(node)) operands.push_back(body.graph.type(operand));
-    for (std::size_t i = 0; i < node.num_results; ++i) results.push_back(body.graph.type(body.graph.result(node, i)));
-    const auto is_loss = [&] { return std::any_of(body.outputs.begin(), body.outputs.end(), [&](const BodyPort& port) {
-      return port.kind == PortKind::loss_sum && port.value == body.graph.result(node);
-    }); };
-    const tensor::Sampling sampling = tensor::sampling(node.op, operands, results, node.attrs);
-    if (sampling == tensor::Sampling::independent || (sampling == tensor::Sampling::summed && is_loss())) continue;
+    if (!tensor::couples_samples(body.graph, node, loss_sums)) continue;
     sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
                 region_text(dag, chunk), how, tensor::in_words(node.op))
         .related(node.loc, "{} mixes samples here", tensor::in_words(node.op))

@@ -9,6 +9,7 @@
 #include "passes/build/wiring.h"
 #include "passes/communicate/loads.h"
 #include "passes/communicate/messages.h"
+#include "passes/communicate/weigh_samples.h"
 #include "passes/selectors/lines_of.h"
 
 namespace piper::passes {
@@ -396,6 +397,7 @@ void drop_backward(Dag& dag) {
   for (dag::Body& body : dag.bodies) keep_all(body.graph);
   for (Bucket& bucket : dag.buckets) bucket.made = {};
   remove_unread_outputs(dag);
+  weigh_samples(dag);
   wire(dag);
 }
 

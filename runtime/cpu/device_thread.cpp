@@ -67,7 +67,7 @@ std::uint32_t running_action(const PiperRank& rank) { return action_at(*rank.pro
 
 void api_report(PiperRank* rank, std::uint32_t subject, const double* values, std::uint32_t count) {
   LocalRank& self = local(rank);
-  if (auto failure = self.reports.keep(*self.run->job, rank->step, rank->global_step, subject, values, count)) {
+  if (auto failure = self.reports.keep(*self.run->job, self.run->phase, rank->step, rank->global_step, subject, values, count)) {
     fail_at(self, running_action(*rank), failure->code, std::move(failure->message), std::move(failure->hint));
   }
 }

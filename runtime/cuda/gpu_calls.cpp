@@ -146,7 +146,7 @@ int call_load(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::
   Gpu& gpu = *rank.gpu;
   const StagedLoad staged{input, first, samples, rank.staged_loads + rank.loaded};
   unsigned char* const from = rank.step_staging(active->step) + staged.offset;
-  const std::uint64_t bytes = samples * sample_bytes(gpu.job.inputs[input]);
+  const std::uint64_t bytes = samples * sample_bytes(*piper_input(&gpu.job, input));
   rank.loaded += aligned(bytes);
   if (gpu.capturing) {
     rank.program().loads.push_back(staged);

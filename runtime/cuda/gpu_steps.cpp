@@ -172,7 +172,7 @@ bool GpuSteps::keep_reports(GpuRank& rank, std::uint64_t step) {
       const unsigned char* const from = staged + report.offset + 8 * i;
       values_.push_back(element_as_double(from, report.counted && i + 1 == report.count ? std::uint32_t{PIPER_F64} : report.dtype, 0));
     }
-    auto failure = rank.reports.keep(gpu_.job, step, gpu_.first_step + step, report.subject, values_.data(), report.count);
+    auto failure = rank.reports.keep(gpu_.job, gpu_.phase, step, gpu_.first_step + step, report.subject, values_.data(), report.count);
     if (!failure) continue;
     gpu_.fail_at(rank, report.action, failure->code, std::move(failure->message), std::move(failure->hint));
     gpu_.failure->step = gpu_.first_step + step;

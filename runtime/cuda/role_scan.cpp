@@ -52,8 +52,9 @@ struct Scanner {
     return 0;
   }
   int load(std::uint32_t input, std::uint64_t samples) {
-    if (input >= job.num_inputs) return refuse("a load names an input that does not exist");
-    scan.load_bytes += aligned(samples * sample_bytes(job.inputs[input]));
+    const PiperInput* const loaded = piper_input(&job, input);
+    if (loaded == nullptr) return refuse("a load names an input that does not exist");
+    scan.load_bytes += aligned(samples * sample_bytes(*loaded));
     return 0;
   }
   int report(std::uint32_t action, std::uint32_t subject, std::uint32_t count, std::uint32_t dtype, bool counted) {

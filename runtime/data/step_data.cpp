@@ -31,18 +31,6 @@ std::uint64_t below(std::uint64_t bits, std::uint64_t bound) {
   return static_cast<std::uint64_t>((static_cast<Wide>(bits) * bound) >> 64);
 }
 
-/// How many steps go over `things` once, in whole batches; at most `max_steps` (0: no limit).
-std::uint64_t steps_over(std::uint64_t things, std::uint64_t batch, std::uint64_t max_steps) {
-  const std::uint64_t steps = std::max<std::uint64_t>(1, things / batch);
-  return max_steps == 0 ? steps : std::min(steps, max_steps);
-}
-
-/// The `number`th of at most `most` things, spread evenly; side by side when all of them are taken. Less than one batch is gone over again.
-std::uint64_t spread(std::uint64_t things, std::uint64_t most, std::uint64_t number) {
-  const std::uint64_t taken = std::min(things, most);
-  return number % taken * things / taken;
-}
-
 InputShape shape_of(const PiperInput& input) {
   InputShape shape;
   for (std::uint32_t d = 0; d < input.num_dims; ++d) {
@@ -57,15 +45,17 @@ InputShape shape_of(const PiperInput& input) {
 class NoData final : public StepData {
  public:
   void load(std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, void*) const override {}
-  std::uint64_t covering_steps() const override { return 0; }
 };
 
 class Synthetic final : public StepData {
  public:
-  Synthetic(std::vector<InputShape> inputs, std::uint64_t classes, std::uint64_t seed, DataUse use)
-      : inputs_(std::move(inputs)), classes_(classes), seed_(seed), held_out_(use == DataUse::held_out) {
+  Synthetic(std::vector<InputShape> inputs, const PiperData& data, std::uint64_t seed, DataUse use)
+      : inputs_(std::move(inputs)), classes_(static_cast<std::uint64_t>(std::max<std::int64_t>(data.classes, 1))), seed_(seed) {
+    if (use == DataUse::training) return;
+    const auto batch = static_cast<std::uint64_t>(std::max<std::int64_t>(data.batch, 1)), steps = static_cast<std::uint64_t>(std::max<std::int64_t>(data.batches, 1));
+    batches_ = Batches::over(steps * batch, batch, 0);
     // Held-out samples are others than those of training.
-    for (InputShape& shape : inputs_) shape.name ^= held_out_ ? hash_of("held_out") : 0;
+    for (InputShape& shape : inputs_) shape.name ^= hash_of("held_out");
   }
 
   void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
@@ -85,19 +75,21 @@ class Synthetic final : public StepData {
       }
     }
   }
-  std::uint64_t covering_steps() const override { return held_out_ ? 1 : 0; }
+  Batches batches() const override { return batches_; }
 
  private:
   std::vector<InputShape> inputs_;
   std::uint64_t classes_, seed_;
-  bool held_out_;
+  Batches batches_ = {};
 };
 
 /// Lines of a table: drawn at random in training, in order on held-out data.
 class Arrays final : public StepData {
  public:
-  Arrays(std::shared_ptr<const Table> table, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seed, DataUse use, std::uint64_t max_steps)
-      : table_(std::move(table)), inputs_(std::move(inputs)), batch_(batch), seed_(seed), use_(use), steps_(steps_over(table_->rows, batch, max_steps)) {}
+  Arrays(std::shared_ptr<const Table> table, std::vector<InputShape> inputs, const PiperData& data, std::uint64_t seed, DataUse use)
+      : table_(std::move(table)), inputs_(std::move(inputs)), seed_(seed), use_(use) {
+    if (use == DataUse::held_out) batches_ = Batches::over(table_->rows, static_cast<std::uint64_t>(data.batch), data.batches);
+  }
 
   void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
     const InputShape& shape = inputs_[input];
@@ -118,28 +110,27 @@ class Arrays final : public StepData {
       case PIPER_I64: return copy(std::get<std::vector<std::int64_t>>(table_->values[input]), static_cast<std::int64_t*>(to));
     }
   }
-  std::uint64_t covering_steps() const override { return use_ == DataUse::held_out ? steps_ : 0; }
+  Batches batches() const override { return batches_; }
+  const char* sample_name() const override { return "row"; }
 
  private:
   std::uint64_t row(std::uint64_t step, std::uint64_t sample) const {
     if (use_ == DataUse::training) return below(piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, sample, hash_of("row")), 0), table_->rows);
-    return spread(table_->rows, steps_ * batch_, step * batch_ + sample);
+    return batches_.sample(step, sample);
   }
 
   std::shared_ptr<const Table> table_;
   std::vector<InputShape> inputs_;
-  std::uint64_t batch_, seed_;
+  std::uint64_t seed_;
   DataUse use_;
-  std::uint64_t steps_;
+  Batches batches_ = {};
 };
 
 class Bytes final : public StepData {
  public:
-  Bytes(std::shared_ptr<const Text> text, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seq, std::uint64_t seed, DataUse use,
-        std::uint64_t max_steps)
-      : text_(std::move(text)), inputs_(std::move(inputs)), batch_(batch), seq_(seq), seed_(seed), use_(use) {
-    windows_ = (text_->size() - 1) / seq_;
-    steps_ = steps_over(windows_, batch_, max_steps);
+  Bytes(std::shared_ptr<const Text> text, std::vector<InputShape> inputs, const PiperData& data, std::uint64_t seed, DataUse use)
+      : text_(std::move(text)), inputs_(std::move(inputs)), seq_(static_cast<std::uint64_t>(data.seq)), seed_(seed), use_(use) {
+    if (use == DataUse::held_out) batches_ = Batches::over((text_->size() - 1) / seq_, static_cast<std::uint64_t>(data.batch), data.batches);
   }
 
   void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
@@ -153,21 +144,44 @@ class Bytes final : public StepData {
       for (std::uint64_t i = 0; i < seq_; ++i) row[i * stride] = from[i];
     }
   }
-  std::uint64_t covering_steps() const override { return use_ == DataUse::held_out ? steps_ : 0; }
+  Batches batches() const override { return batches_; }
+  const char* sample_name() const override { return "window"; }
 
  private:
   std::uint64_t window(std::uint64_t step, std::uint64_t sample) const {
     if (use_ == DataUse::training) {
       return below(piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, sample, hash_of("window")), 0), text_->size() - seq_);
     }
-    return spread(windows_, steps_ * batch_, step * batch_ + sample) * seq_;
+    return batches_.sample(step, sample) * seq_;
   }
 
   std::shared_ptr<const Text> text_;
   std::vector<InputShape> inputs_;
-  std::uint64_t batch_, seq_, seed_;
+  std::uint64_t seq_, seed_;
   DataUse use_;
-  std::uint64_t windows_ = 0, steps_ = 0;
+  Batches batches_ = {};
+};
+
+/// Held-out data with the weights of its samples as a further input.
+class Weighed final : public StepData {
+ public:
+  Weighed(std::unique_ptr<StepData> data, std::uint32_t weight, std::uint32_t dtype) : data_(std::move(data)), batches_(data_->batches()), weight_(weight), dtype_(dtype) {}
+
+  void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
+    if (input != weight_) return data_->load(input, step, first, samples, to);
+    const std::uint64_t valid = batches_.samples_of(step);
+    with_element(dtype_, [&](auto zero) {
+      auto* const out = static_cast<decltype(zero)*>(to);
+      for (std::uint64_t s = 0; s < samples; ++s) out[s] = static_cast<decltype(zero)>(first + s < valid ? 1.0f : 0.0f);
+    });
+  }
+  Batches batches() const override { return batches_; }
+  const char* sample_name() const override { return data_->sample_name(); }
+
+ private:
+  const std::unique_ptr<StepData> data_;
+  const Batches batches_;
+  const std::uint32_t weight_, dtype_;
 };
 
 Failure at(const PiperData& data, std::uint32_t code, std::string message, std::string hint) {
@@ -177,7 +191,7 @@ Failure at(const PiperData& data, std::uint32_t code, std::string message, std::
 }
 
 std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const PiperInput> inputs, std::vector<InputShape> shapes, std::uint64_t seed,
-                                     DataUse use, std::uint64_t max_steps, Failure& failure, TextFiles& texts) {
+                                     DataUse use, Failure& failure, TextFiles& texts) {
   if (data.seq <= 0 || data.batch <= 0) {
     failure = at(data, kDataMismatch, "`bytes` needs a positive `batch` and `seq`", "write `bytes(\"corpus.txt\", batch: 32, seq: 128)`");
     return nullptr;
@@ -210,12 +224,11 @@ std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const Pipe
     failure = at(data, found.code, found.message, found.hint);
     return nullptr;
   }
-  return std::make_unique<Bytes>(std::move(text), std::move(shapes), static_cast<std::uint64_t>(data.batch), static_cast<std::uint64_t>(data.seq),
-                                 seed, use, max_steps);
+  return std::make_unique<Bytes>(std::move(text), std::move(shapes), data, seed, use);
 }
 
 std::unique_ptr<StepData> open_arrays(const PiperData& data, std::span<const PiperInput> inputs, std::vector<InputShape> shapes, std::uint64_t seed, DataUse use,
-                                      std::uint64_t max_steps, Failure& failure, TextFiles& texts) {
+                                      Failure& failure, TextFiles& texts) {
   if (data.batch <= 0) {
     failure = at(data, kDataMismatch, "`arrays` needs a positive `batch`", "write `arrays(\"points.csv\", batch: 32)`");
     return nullptr;
@@ -232,26 +245,59 @@ std::unique_ptr<StepData> open_arrays(const PiperData& data, std::span<const Pip
     }
     return nullptr;
   }
-  return std::make_unique<Arrays>(std::move(table), std::move(shapes), static_cast<std::uint64_t>(data.batch), seed, use, max_steps);
+  return std::make_unique<Arrays>(std::move(table), std::move(shapes), data, seed, use);
 }
 
 }  // namespace
 
-std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use,
-                                    std::uint64_t max_steps, Failure& failure, TextFiles* texts) {
+Batches Batches::over(std::uint64_t samples, std::uint64_t batch, std::int64_t limit) {
+  Batches made{.samples = samples, .batch = batch};
+  made.taken = limit > 0 ? std::min(made.all(), static_cast<std::uint64_t>(limit)) : made.all();
+  return made;
+}
+
+Failure refused_short_batch(const Batches& batches, const char* sample_name) {
+  const std::uint64_t whole = batches.samples / batches.batch, last = batches.samples % batches.batch;
+  const std::string counts = std::to_string(batches.samples) + " " + sample_name + "s are no multiple of the batch of " + std::to_string(batches.batch);
+  Failure failure{.code = kShortHeldOutBatch, .message = "the held-out data ends in a batch of " + std::to_string(last) + ", and samples of this model depend on each other: " + counts};
+  failure.hint = whole > 0 ? "write `batches: " + std::to_string(whole) + "` on the `held_out` line, which then takes whole batches alone, or a `batch` that divides " + std::to_string(batches.samples)
+                           : "write a `batch` that divides " + std::to_string(batches.samples);
+  return failure;
+}
+
+std::unique_ptr<StepData> open_held_out(const PiperJob& job, Failure& failure, TextFiles* texts) {
+  auto data = open_data(job.held_out, std::span(job.inputs, job.num_inputs), job.seed, DataUse::held_out, failure, texts);
+  if (!data) return nullptr;
+  if (job.sample_weight != nullptr) return std::make_unique<Weighed>(std::move(data), job.num_inputs, job.sample_weight->dtype);
+  const Batches batches = data->batches();
+  if (batches.taken == 0 || batches.samples_of(batches.taken - 1) == batches.batch) return data;
+  failure = refused_short_batch(batches, data->sample_name());
+  failure.place = place_of({}, job.held_out.where.place);
+  return nullptr;
+}
+
+std::string held_out_text(const StepData& data, std::uint64_t step) {
+  const Batches batches = data.batches();
+  if (batches.taken == 0) return "held-out batch " + std::to_string(step + 1);
+  const std::uint64_t first = batches.first_of(step), last = first + batches.samples_of(step);
+  return "held-out batch " + std::to_string(first / batches.batch + 1) + " of " + std::to_string(batches.all()) + ", " + data.sample_name() +
+         (last == first + 1 ? " " + std::to_string(last) : "s " + std::to_string(first + 1) + " to " + std::to_string(last));
+}
+
+std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use, Failure& failure, TextFiles* texts) {
   std::vector<InputShape> shapes;
   for (const PiperInput& input : inputs) shapes.push_back(shape_of(input));
   if (data.kind == 0) return std::make_unique<NoData>();
   TextFiles own;
-  if (data.kind == 1) return open_bytes(data, inputs, std::move(shapes), seed, use, max_steps, failure, texts ? *texts : own);
-  if (data.kind == 3) return open_arrays(data, inputs, std::move(shapes), seed, use, max_steps, failure, texts ? *texts : own);
+  if (data.kind == 1) return open_bytes(data, inputs, std::move(shapes), seed, use, failure, texts ? *texts : own);
+  if (data.kind == 3) return open_arrays(data, inputs, std::move(shapes), seed, use, failure, texts ? *texts : own);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].dtype != PIPER_I64 || data.classes > 0) continue;
     failure = at(data, kDataMismatch, "the input `" + std::string(inputs[i].name) + "` holds integers and `synthetic` was not told their bound",
                  "write `synthetic(batch: 32, classes: 10)`");
     return nullptr;
   }
-  return std::make_unique<Synthetic>(std::move(shapes), static_cast<std::uint64_t>(std::max<std::int64_t>(data.classes, 1)), seed, use);
+  return std::make_unique<Synthetic>(std::move(shapes), data, seed, use);
 }
 
 }  // namespace piper::runtime

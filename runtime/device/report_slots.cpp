@@ -36,16 +36,22 @@ void ReportSlots::clear(std::uint64_t step) {
   has_norm[slot] = 0;
 }
 
-std::optional<Failure> ReportSlots::keep(const PiperJob& job, std::uint64_t step, std::uint64_t global_step, std::uint32_t subject, const double* reported, std::uint32_t count) {
+std::optional<Failure> ReportSlots::keep(const PiperJob& job, Phase phase, std::uint64_t step, std::uint64_t global_step, std::uint32_t subject, const double* reported, std::uint32_t count) {
   const bool is_norm = subject == PIPER_NORM;
   if (is_norm ? count != 1 : (subject >= num_losses || count > capacity)) {
     return Failure{.code = kBadJob, .message = "a report of " + std::to_string(count) + (count == 1 ? " value" : " values") + " does not fit the job"};
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     if (std::isfinite(reported[i])) continue;
+    const std::string value = std::isnan(reported[i]) ? "nan" : "infinite";
+    if (phase == Phase::evaluation) {
+      return Failure{.code = kNonFinite,
+                     .message = "the held-out loss `" + std::string(job.losses[subject].name) + "` is " + value,
+                     .hint = "training had finite numbers in every step: look at these samples of the held-out data, and at whether they are of the kind that the model has learned"};
+    }
     const std::string what = is_norm ? "the gradient norm" : "the loss `" + std::string(job.losses[subject].name) + "`";
     return Failure{.code = kNonFinite,
-                   .message = what + " is " + (std::isnan(reported[i]) ? "nan" : "infinite") + " at step `" + std::to_string(global_step + 1) + "`",
+                   .message = what + " is " + value + " at step `" + std::to_string(global_step + 1) + "`",
                    .hint = hint_at(global_step, job.optimizer.clips != 0)};
   }
   const std::uint64_t slot = step % kReportSlots;

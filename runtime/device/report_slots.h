@@ -9,6 +9,7 @@
 
 #include "runtime/abi.h"
 #include "runtime/failure.h"
+#include "runtime/phase.h"
 
 namespace piper::runtime {
 
@@ -32,9 +33,9 @@ struct ReportSlots {
   /// For the losses of a job and its microbatches. Throws std::bad_alloc.
   void prepare(const PiperJob& job);
   void clear(std::uint64_t step);
-  /// Keeps what was reported in step `step` of the run, which is `global_step` of training. A failure, without rank and place, where a number is not finite or the report
+  /// Keeps what was reported in step `step` of the run, which is `global_step` of its phase. A failure, without rank and place, where a number is not finite or the report
   /// does not fit the job.
-  std::optional<Failure> keep(const PiperJob& job, std::uint64_t step, std::uint64_t global_step, std::uint32_t subject, const double* reported, std::uint32_t count);
+  std::optional<Failure> keep(const PiperJob& job, Phase phase, std::uint64_t step, std::uint64_t global_step, std::uint32_t subject, const double* reported, std::uint32_t count);
 };
 
 }  // namespace piper::runtime

@@ -91,10 +91,12 @@ PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step
   const double update = static_cast<double>(step + 1);
   const double warmup = static_cast<double>(optimizer.warmup), total = static_cast<double>(optimizer.total);
   double rate = optimizer.base;
-  if (update <= warmup) {
+  if (optimizer.schedule != 0 && update > total) {
+    rate = optimizer.floor;
+  } else if (update <= warmup) {
     rate = optimizer.base * update / warmup;
-  } else if (optimizer.schedule != 0 && total > warmup) {
-    const double passed = std::min(1.0, (update - 1 - warmup) / (total - warmup));
+  } else if (optimizer.schedule != 0) {
+    const double passed = (update - 1 - warmup) / (total - warmup);
     const double left = optimizer.schedule == 1 ? 0.5 * (1.0 + std::cos(std::numbers::pi * passed)) : 1.0 - passed;
     rate = optimizer.floor + (optimizer.base - optimizer.floor) * left;
   }

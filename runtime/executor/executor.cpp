@@ -42,10 +42,9 @@ struct Executor::Parts {
       others.emplace(processes, job);
     }
     const std::span inputs(job.inputs, job.num_inputs);
-    data[0] = open_data(job.data, inputs, job.seed, DataUse::training, 0, failure, options.texts);
+    data[0] = open_data(job.data, inputs, job.seed, DataUse::training, failure, options.texts);
     if (!data[0]) return false;
-    data[1] = open_data(job.held_out, inputs, job.seed, DataUse::held_out, options.max_evaluation_steps, failure, options.texts);
-    if (!data[1]) return false;
+    if (evaluates() && !(data[1] = open_held_out(job, failure, options.texts))) return false;
     return device->open(job, options, processes, failure) && (!others || good(others->agree(*device)));
   }
 
@@ -108,7 +107,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   return result;
 }
 
-std::uint64_t Executor::evaluation_steps() const { return parts_->evaluates() ? parts_->data[1]->covering_steps() : 0; }
+Batches Executor::held_out() const { return parts_->evaluates() ? parts_->data[1]->batches() : Batches(); }
 std::uint64_t Executor::next_step() const { return parts_->next_step; }
 
 std::optional<ParameterValues> Executor::read_parameter(std::string_view name, Part part) const {

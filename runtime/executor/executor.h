@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "runtime/abi.h"
+#include "runtime/data/step_data.h"
 #include "runtime/device/device.h"
 #include "runtime/failure.h"
 #include "runtime/phase.h"
@@ -59,6 +60,7 @@ struct StepRecord {
   double loss = 0;                // sum of the losses
   std::span<const double> losses;                       // mean per loss of the job, in its order; no number where this process does not know it
   std::span<const double> counts;                       // how many elements that is the mean of
+  std::uint64_t samples = 0;                            // of the batch; those that fill up a short batch of held-out data are left out
   std::span<const std::vector<double>> microbatch_sums; // per loss, as reported
   std::optional<double> gradient_norm;                  // before clipping
   double learning_rate = 0;
@@ -79,7 +81,6 @@ struct ParameterValues {
 };
 
 struct ExecutorOptions : DeviceOptions {
-  std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
   bool record = false;                     // keep when the actions of the last training step ran, and what they took
 };
@@ -98,7 +99,9 @@ class Executor {
   bool stop_requested() const { return stop_requested_.load(); }
 
   /// Steps of evaluation that cover the held-out data once; 0 without held-out data.
-  std::uint64_t evaluation_steps() const;
+  std::uint64_t evaluation_steps() const { return held_out().taken; }
+  /// The held-out data as batches; none are taken where the job has no evaluation program.
+  Batches held_out() const;
   /// Training steps that ended, the job's first step included.
   std::uint64_t next_step() const;
 

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/data/step_data.h"
+
 namespace piper::runtime {
 
 namespace {
@@ -23,7 +25,7 @@ StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, co
       on_step_(on_step),
       others_(others),
       most_(others != nullptr ? std::min(device.most_steps(), kMostBesideOthers) : device.most_steps()),
-      reports_(job, run.phase, run.first_step, run.steps) {
+      reports_(job, run) {
   for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) slots_.push_back(&device.reports(rank));
   if (others == nullptr) return;
   for (const auto& slots : others->slots(run.phase)) slots_.push_back(slots.get());
@@ -117,7 +119,13 @@ void StepLoop::end_run() {
 }
 
 void StepLoop::keep_failure() {
-  if (!failure_ && !device_lives()) failure_ = *device_.failure();
+  if (!failure_ && !device_lives()) {
+    failure_ = *device_.failure();
+    if (run_.phase == Phase::evaluation && failure_->step) {
+      failure_->held_out = held_out_text(*run_.data, *failure_->step);
+      failure_->step.reset();
+    }
+  }
   if (failure_ && others_ != nullptr) others_->group().fail(*failure_);
 }
 

@@ -64,16 +64,16 @@ void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, co
 }
 
 /// False if the values are not those of a step.
-bool StepNumbers::keep_values(ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const {
+bool StepNumbers::keep_values(Phase phase, ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const {
   std::size_t at = 0;
   for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
     if (at == values.size() || !(values[at] >= 0 && values[at] <= static_cast<double>(values.size()))) return false;
     const auto count = static_cast<std::uint32_t>(values[at++]);
-    if (count > values.size() - at || (count > 0 && slots.keep(job_, step, step, loss, values.data() + at, count))) return false;
+    if (count > values.size() - at || (count > 0 && slots.keep(job_, phase, step, step, loss, values.data() + at, count))) return false;
     at += count;
   }
   if (values.size() - at != 2) return false;
-  return values[at] == 0 || !slots.keep(job_, step, step, PIPER_NORM, values.data() + at + 1, 1);
+  return values[at] == 0 || !slots.keep(job_, phase, step, step, PIPER_NORM, values.data() + at + 1, 1);
 }
 
 bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
@@ -90,7 +90,7 @@ bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
     ReportSlots& slots = *of.slots[i];
     slots.clear(step);
     // They were finite where they come from.
-    if (!keep_values(slots, unpacked<double>(*told), step)) {
+    if (!keep_values(phase, slots, unpacked<double>(*told), step)) {
       group_.fail_message(of.from[i], "numbers of a step that do not fit");
       return false;
     }

@@ -33,7 +33,7 @@ class StepNumbers {
   const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const { return of_[static_cast<std::size_t>(phase)].slots; }
 
  private:
-  bool keep_values(ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const;
+  bool keep_values(Phase phase, ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const;
 
   struct OfPhase {
     bool sends = false;

@@ -7,10 +7,30 @@
 
 namespace piper::runtime {
 
-StepReports::StepReports(const PiperJob& job, Phase phase, std::uint64_t first_step, std::uint64_t steps)
-    : job_(job), first_step_(first_step), losses_(job.num_losses), counts_(job.num_losses), sums_(job.num_losses), last_(std::chrono::steady_clock::now()) {
-  record_.phase = phase;
-  record_.steps = steps;
+StepReports::StepReports(const PiperJob& job, const DeviceRun& run)
+    : job_(job), first_step_(run.first_step), data_(*run.data), batches_(run.data->batches()), batch_(batches_.taken > 0 ? batches_.batch : job.samples_per_step), losses_(job.num_losses), counts_(job.num_losses), sums_(job.num_losses), last_(std::chrono::steady_clock::now()) {
+  record_.phase = run.phase;
+  record_.steps = run.steps;
+  record_.samples = batch_;
+}
+
+/// Of a loss without a mask.
+double StepReports::elements_that_count(std::uint32_t loss) const {
+  const std::uint64_t count = job_.losses[loss].count;
+  return static_cast<double>(record_.samples == batch_ ? count : count / batch_ * record_.samples);
+}
+
+/// What the programs counted of the samples that fill up a short batch: each is the last one of the data, whose targets are looked at here.
+double StepReports::counted_beside_data(const PiperLoss& loss) const {
+  const std::uint64_t filled = batch_ - record_.samples;
+  if (filled == 0) return 0;
+  const PiperInput& targets = job_.inputs[loss.targets];
+  std::uint64_t elements = 1;
+  for (std::uint32_t d = 0; d < targets.num_dims; ++d) elements *= d == targets.sample_dim ? 1 : static_cast<std::uint64_t>(targets.dims[d]);
+  std::vector<std::int64_t> last(elements);
+  data_.load(loss.targets, record_.step, record_.samples - 1, 1, last.data());
+  const auto counted = last.size() - static_cast<std::size_t>(std::count(last.begin(), last.end(), loss.ignore));
+  return static_cast<double>(counted) * static_cast<double>(filled);
 }
 
 const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSlots* const> ranks) {
@@ -19,6 +39,7 @@ const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSl
   record_.step = first_step_ + step;
   record_.local_step = step;
   record_.gradient_norm.reset();
+  if (batches_.taken > 0) record_.samples = batches_.samples_of(record_.step);
   for (std::uint32_t loss = 0; loss < job.num_losses; ++loss) {
     sums_[loss].clear();
     // A loss that no rank of this process holds is unknown here.
@@ -30,10 +51,11 @@ const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSl
       const double* values = reports.values.get() + row * reports.capacity;
       sums_[loss].assign(values, values + reports.counts[row]);
       double& count = counts_[loss];
-      count = static_cast<double>(job.losses[loss].count);
       if (job.losses[loss].masked != 0) {
-        count = sums_[loss].back();
+        count = sums_[loss].back() - counted_beside_data(job.losses[loss]);
         sums_[loss].pop_back();
+      } else {
+        count = elements_that_count(loss);
       }
       double sum = 0;
       for (const double value : sums_[loss]) sum += value;
@@ -55,6 +77,7 @@ const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSl
   const auto now = std::chrono::steady_clock::now();
   record_.seconds = std::chrono::duration<double>(now - last_).count();
   record_.throughput = throughput(job, 1, record_.seconds);
+  if (record_.samples != batch_) record_.throughput.per_second *= static_cast<double>(record_.samples) / static_cast<double>(batch_);
   last_ = now;
   return record_;
 }

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/data/step_data.h"
+#include "runtime/device/device.h"
 #include "runtime/device/report_slots.h"
 #include "runtime/executor/executor.h"
 
@@ -12,15 +14,20 @@ namespace piper::runtime {
 
 class StepReports {
  public:
-  /// Of a run of `steps` steps of one phase, from `first_step` on.
-  StepReports(const PiperJob& job, Phase phase, std::uint64_t first_step, std::uint64_t steps);
+  StepReports(const PiperJob& job, const DeviceRun& run);
   /// Step `step` of the run, which all local ranks have ended. Valid until the next call. Of several ranks that reported the same loss the
   /// first counts: they hold equal sums.
   const StepRecord& take(std::uint64_t step, std::span<const ReportSlots* const> ranks);
 
  private:
+  double elements_that_count(std::uint32_t loss) const;
+  double counted_beside_data(const PiperLoss& loss) const;
+
   const PiperJob& job_;
   const std::uint64_t first_step_;
+  const StepData& data_;
+  const Batches batches_;
+  const std::uint64_t batch_;  // samples of a whole batch
   StepRecord record_;
   std::vector<double> losses_, counts_;
   std::vector<std::vector<double>> sums_;

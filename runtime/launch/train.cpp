@@ -4,31 +4,22 @@
 #include <numeric>
 
 namespace piper::runtime {
-namespace {
 
-/// The loss over several batches: of a masked loss some have more elements that count than others.
-class LossOverBatches {
- public:
-  void add(const StepRecord& step) {
-    sums_.resize(step.losses.size());
-    counts_.resize(step.losses.size());
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-      const std::vector<double>& parts = step.microbatch_sums[i];
-      sums_[i] += std::accumulate(parts.begin(), parts.end(), 0.0);
-      counts_[i] += step.counts[i];
-    }
+void LossOverBatches::add(const StepRecord& step) {
+  sums_.resize(step.losses.size());
+  counts_.resize(step.losses.size());
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    const std::vector<double>& parts = step.microbatch_sums[i];
+    sums_[i] += std::accumulate(parts.begin(), parts.end(), 0.0);
+    counts_[i] += step.counts[i];
   }
-  double value() const {
-    double loss = 0;
-    for (std::size_t i = 0; i < sums_.size(); ++i) loss += sums_[i] / std::max(1.0, counts_[i]);
-    return loss;
-  }
+}
 
- private:
-  std::vector<double> sums_, counts_;  // per loss
-};
-
-}  // namespace
+double LossOverBatches::value() const {
+  double loss = 0;
+  for (std::size_t i = 0; i < sums_.size(); ++i) loss += sums_[i] / std::max(1.0, counts_[i]);
+  return loss;
+}
 
 TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& options) {
   TrainResult result;
@@ -61,12 +52,12 @@ TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& o
   result.steps = run.steps;
   result.throughput = throughput(job, run.steps, result.seconds);
   if (run.failure) return fail(std::move(run.failure));
-  if (run.ended != Ended::finished || executor.evaluation_steps() == 0) return result;
+  result.trained = run.ended == Ended::finished;
+  if (!result.trained || executor.evaluation_steps() == 0) return result;
 
   LossOverBatches held_out;
   run = executor.run(Phase::evaluation, executor.evaluation_steps(), [&](const StepRecord& step) -> std::optional<Failure> {
     held_out.add(step);
-    ++result.held_out_steps;
     line.show(step);
     return keeps ? metrics.write(step) : std::nullopt;
   });

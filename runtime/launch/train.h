@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/abi.h"
 #include "runtime/executor/executor.h"
@@ -30,9 +31,19 @@ struct TrainResult {
   std::uint64_t steps = 0;              // of training, in this run
   std::optional<double> first_loss = {}, last_loss = {};
   std::optional<double> held_out_loss = {};  // mean over the held-out data; none without it, or when training did not finish
-  std::uint64_t held_out_steps = 0;
+  bool trained = false;                 // all steps of training have ended; a failure is then one of the held-out data
   double seconds = 0;                   // of training
   Throughput throughput = {};           // over all of training
+};
+
+/// The loss over several batches: each element that counts weighs alike, however many of them a batch has.
+class LossOverBatches {
+ public:
+  void add(const StepRecord& step);
+  double value() const;
+
+ private:
+  std::vector<double> sums_, counts_;  // per loss
 };
 
 TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& options);

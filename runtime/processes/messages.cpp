@@ -151,7 +151,7 @@ std::optional<Piece> decode_piece(std::string_view body) {
 
 std::string encode(const Failure& failure) {
   Body body;
-  body.add(std::uint64_t{failure.code}).add(failure.message).add(failure.hint).add(std::uint64_t{failure.rank}).add(failure.step ? *failure.step + 1 : 0);
+  body.add(std::uint64_t{failure.code}).add(failure.message).add(failure.hint).add(std::uint64_t{failure.rank}).add(failure.step ? *failure.step + 1 : 0).add(failure.held_out);
   append(body, failure.place);
   const std::size_t notes = std::min(failure.notes.size(), kMaxNotes);
   body.add(std::uint64_t{notes});
@@ -170,6 +170,7 @@ std::optional<Failure> decode_failure(std::string_view body) {
   failure.hint = read.shown(kMaxPeerMessage);
   failure.rank = read.number32();
   if (const std::uint64_t step = read.number(kMaxCount)) failure.step = step - 1;
+  failure.held_out = read.shown(kMaxPeerMessage);
   failure.place = read_place(read);
   for (std::uint64_t n = read.number(kMaxNotes); n > 0 && read.good(); --n) {
     std::string text = read.shown(kMaxPeerMessage);

@@ -56,7 +56,7 @@ bool Duel::open(std::uint32_t threads_of_one) {
   }
   const PiperJob& job = job_->job->tables();
   runtime::Failure failure;
-  data_ = runtime::open_data(job.data, {job.inputs, job.num_inputs}, job.seed, runtime::DataUse::training, 0, failure);
+  data_ = runtime::open_data(job.data, {job.inputs, job.num_inputs}, job.seed, runtime::DataUse::training, failure);
   if (!data_) {
     error = failure.message;
     return false;

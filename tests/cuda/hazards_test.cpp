@@ -72,7 +72,6 @@ class Planned {
   static runtime::ExecutorOptions settings_of(Steps steps) {
     runtime::ExecutorOptions settings = with_graphs(steps == Steps::captured);
     settings.record = steps == Steps::timed;
-    settings.max_evaluation_steps = kSteps;
     return settings;
   }
   static void run_phases(runtime::Executor& executor, Steps steps, const std::vector<runtime::Phase>& phases) {

@@ -180,7 +180,6 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
     host.calls = &calls;
     runtime::Failure failure;
     runtime::ExecutorOptions settings = with_graphs(graphs);
-    settings.max_evaluation_steps = kSteps;
     const auto executor = on_host(images(), host)(*job, settings, failure);
     EXPECT_TRUE(executor) << describe(failure);
     calls.clear();  // those of the set-up

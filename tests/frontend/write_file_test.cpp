@@ -40,6 +40,20 @@ TEST(WriteFile, SaysWhatItCannot) {
   EXPECT_FALSE(source::write_file("/dev/null", "text"));
 }
 
+TEST(WriteFile, LooksWithoutWriting) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.txt", "old"), fresh = (folder.path() / "fresh.txt").string();
+  EXPECT_FALSE(source::check_writable(path));
+  EXPECT_EQ(read_text(path), "old");
+  EXPECT_FALSE(source::check_writable(fresh));
+  EXPECT_FALSE(source::check_writable("/dev/null"));
+  EXPECT_TRUE(source::check_writable(folder.path().string()));
+  EXPECT_TRUE(source::check_writable((folder.path() / "no/folder.txt").string()));
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder.path())) ++files;
+  EXPECT_EQ(files, 1u);
+}
+
 /// Who reads meanwhile sees one text or the other.
 TEST(WriteFile, NobodyReadsAHalf) {
   const TemporaryFolder folder;

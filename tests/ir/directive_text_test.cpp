@@ -14,7 +14,7 @@ train "a train" loc("t.pipe":1:1-1:6) {
   dtype f64
   seed 9223372036854775807
   data bytes("corpus \"x\"\n.txt", batch: 32, seq: 128) loc("t.pipe":2:1-2:6)
-  held_out synthetic(classes: 10, batch: 4, seq: 8)
+  held_out synthetic(classes: 10, batch: 4, seq: 8, batches: 3)
   optim sgd(lr: linear(0.1, warmup: 3, floor: 1e-05), momentum: 0.9, weight_decay: 0, clip: 1.5)
 }
 mesh cluster(pp: 2, dp: 2)

@@ -12,6 +12,7 @@
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
 #include "runtime/device/state.h"
+#include "runtime/launch/train.h"
 #include "tests/support/compile.h"
 #include "tests/support/run_options.h"
 
@@ -91,6 +92,11 @@ LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strateg
   dag_ = compile(false);
 }
 
+void LawProgram::hold_out(const directive::Data& data) {
+  strategy_.settings.held_out = data;
+  dag_->settings.held_out = data;
+}
+
 std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
   passes::Options options;
   const auto workspace = backend::workspace_bytes(target_);
@@ -103,7 +109,7 @@ std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
 }
 
 std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options) {
-  if (options.held_out_steps > 0 && !held_out_) {
+  if (options.held_out_steps != 0 && !held_out_) {
     held_out_ = compile(true);
     if (!held_out_) return nullptr;
   }
@@ -113,7 +119,7 @@ std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options)
   job_options.engine = options.engine;
   job_options.jit.cache_folder = options.cache_folder;
   job_options.jit.self_check = false;  // all results are compared
-  auto job = backend::make_job(*dag_, options.held_out_steps > 0 ? &*held_out_ : nullptr, job_options, sink_);
+  auto job = backend::make_job(*dag_, options.held_out_steps != 0 ? &*held_out_ : nullptr, job_options, sink_);
   EXPECT_TRUE(job) << reports(sink_);
   return job;
 }
@@ -149,12 +155,16 @@ LawRun LawProgram::run(const LawRunOptions& options) {
       if (values) result.parameters[name].push_back(std::move(values->values));
     }
   }
-  if (options.held_out_steps > 0) {
-    const runtime::RunResult ran = executor->run(runtime::Phase::evaluation, static_cast<std::uint64_t>(options.held_out_steps), [&](const runtime::StepRecord& record) {
+  if (options.held_out_steps != 0) {
+    const std::uint64_t steps = options.held_out_steps == kAllHeldOut ? executor->evaluation_steps() : static_cast<std::uint64_t>(options.held_out_steps);
+    runtime::LossOverBatches over;
+    const runtime::RunResult ran = executor->run(runtime::Phase::evaluation, steps, [&](const runtime::StepRecord& record) {
       result.held_out.push_back(record.loss);
+      over.add(record);
       return std::nullopt;
     });
     EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
+    result.held_out_loss = over.value();
   }
   for (std::uint32_t r = 0; r < job->tables().num_ranks; ++r) result.state_bytes.push_back(job->tables().ranks[r].program->state_bytes);
   result.arena_bytes = executor->arena_bytes();
@@ -168,7 +178,7 @@ LawRun LawProgram::run_sequential(runtime::Math math) {
   if (!job) return result;
   const PiperJob& tables = job->tables();
   runtime::Failure failure;
-  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, 0, failure);
+  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, failure);
   EXPECT_TRUE(data) << describe(failure);
   if (!data) return result;
   runtime::LibrarySwitch library(runtime_options(math));
@@ -210,7 +220,7 @@ std::vector<std::vector<double>> LawProgram::inputs_of_step(std::uint64_t step) 
   if (!job) return inputs;
   const PiperJob& tables = job->tables();
   runtime::Failure failure;
-  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, 0, failure);
+  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, failure);
   EXPECT_TRUE(data) << describe(failure);
   if (!data) return inputs;
   const auto samples = static_cast<std::uint64_t>(dag_->settings.data->batch);

@@ -25,11 +25,14 @@
 namespace piper::test {
 
 inline constexpr int kLawSteps = 3;
+/// As many held-out steps as the data has batches.
+inline constexpr int kAllHeldOut = -1;
 
 /// What a run leaves behind; a vector has one entry per step.
 struct LawRun {
   std::vector<double> losses, norms;                                // norms: -1 where the program has none
   std::vector<double> held_out;                                     // after all steps: the losses of steps on held-out data
+  double held_out_loss = 0;                                         // over all of them
   std::vector<std::vector<double>> sums;                            // per step all losses' microbatch sums
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
   std::map<std::string, std::vector<double>> initial;               // parameters before the first step
@@ -56,6 +59,8 @@ class LawProgram {
 
   explicit operator bool() const { return dag_.has_value(); }
   const dag::Dag& dag() const { return *dag_; }
+  /// Other held-out data than that of training; before the first job.
+  void hold_out(const directive::Data& data);
 
   /// Through the executor, all ranks in this process; fails the test when the run fails.
   LawRun run(const LawRunOptions& options);

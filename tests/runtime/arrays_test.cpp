@@ -17,7 +17,7 @@ constexpr PiperInput kInputs[] = {{.name = "x", .dtype = PIPER_F32, .num_dims = 
 constexpr PiperInput kOne[] = {{.name = "y", .dtype = PIPER_F64, .num_dims = 1, .dims = kLine, .sample_dim = 0}};
 
 PiperData arrays(const std::string& path) {
-  return {.kind = 3, .path = path.c_str(), .batch = 4, .seq = 0, .classes = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+  return {.kind = 3, .path = path.c_str(), .batch = 4, .seq = 0, .classes = 0, .batches = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
 }
 
 /// Line r has the numbers 10 r to 10 r + 3, in columns that stand in another order, and the label r.
@@ -37,9 +37,9 @@ TEST(Arrays, SamplesAreLinesOfTheFile) {
   Failure failure;
   for (const char* comma : {", ", ",", "\t", "  "}) {
     const std::string path = folder.write("points.csv", rows(9, comma));
-    const auto data = open_data(arrays(path), kInputs, 5, DataUse::training, 0, failure);
+    const auto data = open_data(arrays(path), kInputs, 5, DataUse::training, failure);
     ASSERT_TRUE(data) << failure.message;
-    EXPECT_EQ(data->covering_steps(), 0u);
+    EXPECT_EQ(data->batches().taken, 0u);
     std::set<std::int64_t> drawn;
     for (std::uint64_t step = 0; step < 40; ++step) {
       float x[4][4], part[2][4];
@@ -65,9 +65,9 @@ TEST(Arrays, HeldOutLinesComeInOrder) {
   const test::TemporaryFolder folder;
   Failure failure;
   const std::string path = folder.write("points.csv", rows(8, ","));
-  const auto data = open_data(arrays(path), kInputs, 5, DataUse::held_out, 0, failure);
+  const auto data = open_data(arrays(path), kInputs, 5, DataUse::held_out, failure);
   ASSERT_TRUE(data) << failure.message;
-  EXPECT_EQ(data->covering_steps(), 2u);
+  EXPECT_EQ(data->batches().taken, 2u);
   for (std::uint64_t step = 0; step < 2; ++step) {
     std::int64_t label[4];
     data->load(1, step, 0, 4, label);
@@ -95,7 +95,7 @@ TEST(Arrays, RefusesWhatIsNoTableOfTheInputs) {
                               Refusal{"y,z\n1,2\n,3\n", "6008 3:1 `` is no finite number"}}) {
     const std::string path = folder.write("points.csv", each.text);
     Failure failure;
-    EXPECT_FALSE(open_data(arrays(path), kOne, 0, DataUse::training, 0, failure)) << each.text;
+    EXPECT_FALSE(open_data(arrays(path), kOne, 0, DataUse::training, failure)) << each.text;
     EXPECT_EQ(std::to_string(failure.code) + " " + std::to_string(failure.place.line) + ":" + std::to_string(failure.place.column) + " " + failure.message, each.expected);
     EXPECT_EQ(failure.place.file, path);
     EXPECT_FALSE(failure.hint.empty());
@@ -104,12 +104,12 @@ TEST(Arrays, RefusesWhatIsNoTableOfTheInputs) {
   }
   Failure failure;
   const std::string path = folder.write("points.csv", "x.0,x.1,x.2,x.3,label\n1,2,3,4,5\n1,2,3,4,2.5\n");
-  EXPECT_FALSE(open_data(arrays(path), kInputs, 0, DataUse::training, 0, failure));
+  EXPECT_FALSE(open_data(arrays(path), kInputs, 0, DataUse::training, failure));
   EXPECT_EQ(failure.message, "`2.5` is no integer");
   constexpr PiperInput kSingle[] = {{.name = "y", .dtype = PIPER_F32, .num_dims = 1, .dims = kLine, .sample_dim = 0}};
-  EXPECT_FALSE(open_data(arrays(folder.write("large.csv", "y\n1\n1e39\n")), kSingle, 0, DataUse::training, 0, failure));
+  EXPECT_FALSE(open_data(arrays(folder.write("large.csv", "y\n1\n1e39\n")), kSingle, 0, DataUse::training, failure));
   EXPECT_EQ(failure.message, "`1e39` is no finite number in f32");
-  EXPECT_FALSE(open_data(arrays(folder.path()), kInputs, 0, DataUse::training, 0, failure));
+  EXPECT_FALSE(open_data(arrays(folder.path()), kInputs, 0, DataUse::training, failure));
   EXPECT_EQ(failure.message, "cannot read `" + std::string(folder.path()) + "`: it is a folder");
   EXPECT_EQ(failure.place.file, "a.pipe");
 }

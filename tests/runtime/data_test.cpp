@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "runtime/data/bigram.h"
 #include "runtime/data/file_text.h"
@@ -26,7 +28,7 @@ constexpr PiperInput kInputs[] = {{.name = "tokens", .dtype = PIPER_I64, .num_di
                                   {.name = "targets", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0}};
 
 PiperData bytes(const std::string& path, std::int64_t seq = 16) {
-  return {.kind = 1, .path = path.c_str(), .batch = 8, .seq = seq, .classes = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+  return {.kind = 1, .path = path.c_str(), .batch = 8, .seq = seq, .classes = 0, .batches = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
 }
 
 std::string text(std::size_t length) {
@@ -35,9 +37,9 @@ std::string text(std::size_t length) {
   return out;
 }
 
-std::unique_ptr<StepData> open(const PiperData& data, std::span<const PiperInput> inputs = kInputs, DataUse use = DataUse::training, std::uint64_t max_steps = 0) {
+std::unique_ptr<StepData> open(const PiperData& data, std::span<const PiperInput> inputs = kInputs, DataUse use = DataUse::training) {
   Failure failure;
-  auto out = open_data(data, inputs, 5, use, max_steps, failure);
+  auto out = open_data(data, inputs, 5, use, failure);
   EXPECT_TRUE(out) << describe(failure);
   return out;
 }
@@ -73,7 +75,7 @@ TEST(Bytes, AnOtherSeedDrawsOtherWindows) {
   const test::TemporaryFolder folder;
   const std::string path = folder.write("corpus.txt", text(5000));
   Failure failure;
-  const auto a = open_data(bytes(path), kInputs, 1, DataUse::training, 0, failure), b = open_data(bytes(path), kInputs, 2, DataUse::training, 0, failure);
+  const auto a = open_data(bytes(path), kInputs, 1, DataUse::training, failure), b = open_data(bytes(path), kInputs, 2, DataUse::training, failure);
   std::int64_t x[8][16], y[8][16];
   a->load(0, 0, 0, 8, x);
   b->load(0, 0, 0, 8, y);
@@ -89,7 +91,7 @@ TEST(Bytes, AFolderIsReadInSortedOrder) {
   constexpr std::int64_t dims[] = {8, 3};
   const PiperInput input{.name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = dims, .sample_dim = 0};
   const auto windows = open(bytes(folder.path().native(), 3), std::span(&input, 1), DataUse::held_out);
-  EXPECT_EQ(windows->covering_steps(), 1u);
+  EXPECT_EQ(windows->batches().taken, 1u);
   std::int64_t out[3][3];
   windows->load(0, 0, 0, 3, out);
   std::string seen;
@@ -101,33 +103,94 @@ TEST(Bytes, AFolderIsReadInSortedOrder) {
 
 TEST(Bytes, HeldOutWindowsCoverTheText) {
   const test::TemporaryFolder folder;
-  const std::string content = text(16 * 8 * 5 + 40), path = folder.write("corpus.txt", content);
+  const std::string content = text(16 * 42 + 8), path = folder.write("corpus.txt", content);
   const auto data = open(bytes(path), kInputs, DataUse::held_out);
-  EXPECT_EQ(data->covering_steps(), 5u);
+  const Batches batches = data->batches();
+  EXPECT_EQ(batches.taken, 6u);
+  EXPECT_EQ(batches.samples_taken(), 42u);
   std::string seen;
-  for (std::uint64_t step = 0; step < 5; ++step) {
+  for (std::uint64_t step = 0; step < batches.taken; ++step) {
     std::int64_t tokens[8][16];
     data->load(0, step, 0, 8, tokens);
-    for (const auto& row : tokens) {
-      for (const std::int64_t c : row) seen += static_cast<char>(c);
+    for (std::uint64_t s = 0; s < batches.samples_of(step); ++s) {
+      for (const std::int64_t c : tokens[s]) seen += static_cast<char>(c);
+    }
+    // The places that are left have the last window.
+    for (std::uint64_t s = batches.samples_of(step); s < 8; ++s) EXPECT_EQ(std::memcmp(tokens[s], tokens[batches.samples_of(step) - 1], sizeof tokens[s]), 0);
+  }
+  EXPECT_EQ(seen, content.substr(0, 16 * 42));
+}
+
+/// Each sample once, in order, for all sizes; with a limit whole batches that are spread evenly, or all.
+TEST(Data, BatchesCoverTheSamples) {
+  for (std::uint64_t batch = 1; batch <= 5; ++batch) {
+    for (std::uint64_t samples = 1; samples <= 17; ++samples) {
+      for (std::int64_t limit = 0; limit <= 6; ++limit) {
+        const Batches batches = Batches::over(samples, batch, limit);
+        const std::uint64_t all = (samples + batch - 1) / batch;
+        EXPECT_EQ(batches.all(), all);
+        ASSERT_EQ(batches.taken, limit == 0 ? all : std::min(all, static_cast<std::uint64_t>(limit)));
+        std::vector<std::uint64_t> seen;
+        for (std::uint64_t step = 0; step < batches.taken; ++step) {
+          EXPECT_EQ(batches.first_of(step) % batch, 0u);
+          for (std::uint64_t place = 0; place < batch; ++place) {
+            const std::uint64_t sample = batches.sample(step, place);
+            ASSERT_LT(sample, samples);
+            if (place < batches.samples_of(step)) seen.push_back(sample);
+          }
+        }
+        EXPECT_EQ(seen.size(), batches.samples_taken());
+        EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()) && std::adjacent_find(seen.begin(), seen.end()) == seen.end());
+        if (batches.taken == all) {
+          EXPECT_EQ(seen.size(), samples);
+        } else {
+          EXPECT_EQ(seen.size(), batches.taken * batch);
+        }
+      }
     }
   }
-  // 42 windows, 40 are taken: spread evenly, in order, none twice.
-  std::size_t at = 0;
-  for (std::size_t w = 0; w < 40; ++w) {
-    const std::size_t found = content.find(seen.substr(w * 16, 16), at);
-    ASSERT_NE(found, std::string::npos);
-    EXPECT_EQ(found % 16, 0u);
-    at = found + 16;
+}
+
+/// The weights of samples are the input behind those of the model; a job without them takes whole batches.
+TEST(Data, HeldOutSamplesHaveWeights) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("corpus.txt", text(16 * 11 + 1));
+  constexpr std::int64_t kBatch[] = {8};
+  for (const std::uint32_t dtype : {PIPER_F32, PIPER_F64}) {
+    const PiperInput weight{.name = "sample.weight", .dtype = dtype, .num_dims = 1, .dims = kBatch, .sample_dim = 0};
+    PiperJob job{};
+    job.num_inputs = 2;
+    job.inputs = kInputs;
+    job.held_out = bytes(path);
+    Failure failure;
+    EXPECT_FALSE(open_held_out(job, failure));
+    EXPECT_EQ(failure.code, kShortHeldOutBatch);
+    EXPECT_EQ(failure.message, "the held-out data ends in a batch of 3, and samples of this model depend on each other: 11 windows are no multiple of the batch of 8");
+    EXPECT_EQ(failure.place.line, 7u);
+    job.sample_weight = &weight;
+    const auto data = open_held_out(job, failure);
+    ASSERT_TRUE(data) << failure.message;
+    for (std::uint64_t step = 0; step < 2; ++step) {
+      double values[8] = {};
+      data->load(2, step, 2, 5, values);
+      for (std::uint64_t s = 0; s < 5; ++s) {
+        const double got = dtype == PIPER_F64 ? values[s] : static_cast<double>(reinterpret_cast<const float*>(values)[s]);
+        EXPECT_EQ(got, step == 0 || s + 2 < 3 ? 1 : 0);
+      }
+    }
+    EXPECT_EQ(held_out_text(*data, 0), "held-out batch 1 of 2, windows 1 to 8");
+    EXPECT_EQ(held_out_text(*data, 1), "held-out batch 2 of 2, windows 9 to 11");
+    job.sample_weight = nullptr;
+    job.held_out.batches = 1;
+    EXPECT_TRUE(open_held_out(job, failure));
   }
-  EXPECT_EQ(open(bytes(path), kInputs, DataUse::held_out, 2)->covering_steps(), 2u);
 }
 
 TEST(Bytes, RefusesWhatItCannotGive) {
   const test::TemporaryFolder folder;
   const auto refused = [](const PiperData& data, std::span<const PiperInput> inputs) {
     Failure failure;
-    EXPECT_FALSE(open_data(data, inputs, 0, DataUse::training, 0, failure));
+    EXPECT_FALSE(open_data(data, inputs, 0, DataUse::training, failure));
     EXPECT_EQ(failure.place.file, "a.pipe");
     EXPECT_EQ(failure.place.line, 7u);
     EXPECT_FALSE(failure.hint.empty());
@@ -162,7 +225,7 @@ TEST(Bytes, RefusesWhatItCannotGive) {
   input = kInputs[0];
   EXPECT_EQ(refused(bytes(tiny, 9), std::span(&input, 1)), "6008 the input `tokens` is not a window of `9` bytes per sample");
   input.name = "label";
-  PiperData synthetic{.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
+  PiperData synthetic{.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .batches = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
   EXPECT_EQ(refused(synthetic, std::span(&input, 1)), "6008 the input `label` holds integers and `synthetic` was not told their bound");
 }
 
@@ -171,7 +234,7 @@ TEST(Synthetic, ElementsAreFunctionsOfTheSample) {
   const PiperInput inputs[] = {{.name = "x", .dtype = PIPER_F64, .num_dims = 3, .dims = dims, .sample_dim = 1},
                                {.name = "x", .dtype = PIPER_F32, .num_dims = 3, .dims = dims, .sample_dim = 1},
                                {.name = "y", .dtype = PIPER_I64, .num_dims = 3, .dims = dims, .sample_dim = 1}};
-  const PiperData synthetic{.kind = 2, .path = nullptr, .batch = 6, .seq = 0, .classes = 3, .where = {}};
+  const PiperData synthetic{.kind = 2, .path = nullptr, .batch = 6, .seq = 0, .classes = 3, .batches = 0, .where = {}};
   const auto data = open(synthetic, inputs);
   double whole[4][6][5], part[4][2][5];
   float single[4][6][5];

@@ -135,7 +135,7 @@ class HandJob {
   HandProgram& evaluation(std::uint32_t r);
   std::uint32_t pair(std::uint32_t from, std::uint32_t to) { return add(0, {from, to}, 1); }
   std::uint32_t group(std::vector<std::uint32_t> members, std::uint32_t sets = 1) { return add(1, std::move(members), sets); }
-  void loss(const char* name, std::uint64_t count) { losses_.push_back({name, count, 0}); }
+  void loss(const char* name, std::uint64_t count) { losses_.push_back({name, count, 0, 0, 0}); }
   void input(const char* name, std::uint32_t dtype, std::vector<std::int64_t> dims);
 
   const PiperJob& finish();

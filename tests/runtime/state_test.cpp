@@ -182,6 +182,15 @@ TEST(State, LearningRates) {
   EXPECT_GT(rate(109), 1e-4);
   EXPECT_DOUBLE_EQ(rate(110), 1e-4);
   EXPECT_DOUBLE_EQ(rate(500), 1e-4);
+  // A warm-up that ends with the train or behind it: behind the train there is the floor.
+  for (const std::uint64_t warmup : {5, 6}) {
+    for (const std::uint32_t schedule : {0, 1, 2}) {
+      const PiperOptimizer other{.corrects_bias = 0, .schedule = schedule, .base = 3e-3, .floor = schedule == 0 ? 0 : 1e-4, .warmup = warmup, .total = 5, .beta1 = 0, .beta2 = 0, .clips = 0};
+      const double part = 3e-3 / static_cast<double>(warmup);
+      for (std::uint64_t step = 0; step < 5; ++step) EXPECT_DOUBLE_EQ(scalars_of_step(other, step).learning_rate, part * static_cast<double>(step + 1));
+      for (std::uint64_t step = 5; step < 8; ++step) EXPECT_DOUBLE_EQ(scalars_of_step(other, step).learning_rate, schedule == 0 ? 3e-3 : 1e-4);
+    }
+  }
   EXPECT_DOUBLE_EQ(scalars_of_step(optimizer, 0).bias1, 1 - 0.9);
   EXPECT_NEAR(scalars_of_step(optimizer, 2).bias2, 1 - 0.99 * 0.99 * 0.99, 1e-15);
   EXPECT_EQ(scalars_of_step(optimizer, 2).step, 3);

@@ -91,6 +91,7 @@ class SettingCall {
     rate.base = number(0, 0);
     const bool positive = within(0, rate.base, 0, kInfinity, "at least 0");
     rate.warmup = static_cast<std::uint32_t>(count(1, 0, std::numeric_limits<std::uint32_t>::max()));
+    if (given(1)) rate.warmup_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
     if (kind != directive::LearningRate::Kind::constant) {
       rate.floor = number(2, 0);
       if (positive) within(2, rate.floor, 0, std::nextafter(rate.base, kInfinity), "between 0 and the base");
@@ -237,6 +238,7 @@ class SettingCall {
     if (evaluator_.failed()) return data;
     const std::int64_t seq = count(2, 1);
     data.extents.emplace_back(evaluator_.context().symbol("seq"), seq);
+    batches(data, 3);
     return data;
   }
 
@@ -247,14 +249,23 @@ class SettingCall {
     data.batch = count(0, 1);
     data.classes = count(1, 1);
     if (given(1)) data.classes_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
+    batches(data, 2);
     extents(data);
     return data;
   }
 
   directive::Data arrays() {
     directive::Data data = file(directive::Data::Kind::arrays);
-    if (!evaluator_.failed()) extents(data);
+    if (evaluator_.failed()) return data;
+    batches(data, 2);
+    extents(data);
     return data;
+  }
+
+  /// A limit on held-out data.
+  void batches(directive::Data& data, std::size_t i) {
+    data.batches = count(i, 1);
+    if (given(i)) data.batches_loc = evaluator_.here(argument_expr(expr_, i).range, frame_);
   }
 
   /// Sizes of dimensions by name.
@@ -291,7 +302,12 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   const Value value = evaluator_->eval(*pair.value, frame);
   if (evaluator_->failed()) return;
   if (name == "data" || name == "held_out") {
-    (name == "data" ? settings.data : settings.held_out) = *value.shared<directive::Data>();
+    const directive::Data& data = *value.shared<directive::Data>();
+    if (name == "data" && data.batches > 0) {
+      evaluator_->fail_at(Code::limit_on_training_data, data.batches_loc, "`batches` limits held-out data, and this is the data of training").hint("leave `batches` out, and write `steps` for the length of the train");
+      return;
+    }
+    (name == "data" ? settings.data : settings.held_out) = data;
   } else if (name == "optim") {
     settings.optimizer = *value.shared<directive::Optimizer>();
   } else if (name == "device") {

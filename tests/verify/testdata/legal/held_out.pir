@@ -4,7 +4,7 @@ train small {
   steps 10
   dtype f32
   seed 0
-  held_out arrays("a folder/of numbers", batch: 8, dim: 16)
+  held_out arrays("a folder/of numbers", batch: 8, dim: 16, batches: 3)
 }
 mesh "one device"(all: 1)
 split batch into mb: 2
