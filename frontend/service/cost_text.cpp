@@ -143,15 +143,18 @@ std::string items_text(std::span<const CostRow<Costs>> rows, const Costs& costs)
     std::snprintf(number, sizeof number, "%.6g", *value);
     text += (text.empty() ? "" : " ") + std::string(row.name) + "=" + number;
   }
-  for (const auto& [name, stages] : kStageCosts) {
-    if (costs.stages == stages) text += " " + std::string(kStages) + "=" + std::string(name);
-  }
   return text;
 }
 
 }  // namespace
 
-std::string cost_text(const OperationCosts& costs) { return items_text<OperationCosts>(kCosts, costs); }
+std::string cost_text(const OperationCosts& costs) {
+  std::string text = items_text<OperationCosts>(kCosts, costs);
+  for (const auto& [name, stages] : kStageCosts) {
+    if (costs.stages == stages) text += " " + std::string(kStages) + "=" + std::string(name);
+  }
+  return text;
+}
 
 bool read_rates(std::string_view text, MachineRates& rates, DiagnosticSink& sink) {
   std::set<std::string_view> seen;

@@ -53,6 +53,7 @@ class Partitioner {
   /// Where each part begins but the first, in units; nothing after reporting that the sizes do not fit.
   std::optional<std::vector<std::size_t>> starts_of_parts(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
                                                           std::span<const Unit> units);
+  void report_nearly_empty(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts);
   std::string unit_text(std::span<const NodeId> ops, const Unit& unit) const;
   std::vector<Unit> inner_units(std::span<const NodeId> ops, Unit outer) const;
   std::uint64_t cost_of(std::span<const NodeId> ops, const Unit& unit) const;
@@ -180,6 +181,28 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
   return starts;
 }
 
+/// Parts that are balanced and have next to no work all the same: there are fewer layers than parts.
+void Partitioner::report_nearly_empty(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts) {
+  constexpr std::uint64_t kNearlyEmpty = 10;  // less than such a part of the mean
+  std::vector<std::uint64_t> costs(1, 0);
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    if (costs.size() <= starts.size() && u == starts[costs.size() - 1]) costs.push_back(0);
+    costs.back() += cost_of(ops, units[u]);
+  }
+  const std::uint64_t total = std::accumulate(costs.begin(), costs.end(), std::uint64_t{0});
+  std::string named;
+  std::size_t empty = 0;
+  for (std::size_t part = 0; part < costs.size(); ++part) {
+    if (costs[part] * costs.size() * kNearlyEmpty >= total) continue;
+    if (++empty <= 4) named += (empty == 1 ? "`" : ", `") + std::string(text(partition.into.name)) + "[" + std::to_string(part) + "]`";
+  }
+  if (empty == 0) return;
+  const std::string whole = region.valid() ? region_text(region) : "model";
+  sink_.report(Code::more_stages_than_layers, directive::narrowest(partition.into.loc, partition.loc), "{} of {} parts of `{}` {} less than a tenth of the work of a part on average: {}{}", empty, costs.size(), whole,
+               empty == 1 ? "has" : "have", named, empty > 4 ? ", ..." : "")
+      .hint("`{}` has {}: make at most as many parts, or give it more layers", whole, counted(inner_units(ops, {0, ops.size(), region, true}).size(), "layer"));
+}
+
 RegionId Partitioner::moved(RegionId path, RegionId from, RegionId to) {
   std::vector<RegionId> inside;
   for (RegionId r = path; r != from && r.valid(); r = model_.regions.parent(r)) inside.push_back(r);
@@ -192,6 +215,7 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
   if (!units) return false;
   const std::optional<std::vector<std::size_t>> starts = starts_of_parts(partition, region, ops, *units);
   if (!starts) return false;
+  if (partition.sizes.empty()) report_nearly_empty(partition, region, ops, *units, *starts);
 
   // Every region path inside R gets the stage behind R.
   std::map<std::pair<RegionId, std::uint32_t>, RegionId> known;

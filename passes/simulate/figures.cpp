@@ -66,12 +66,16 @@ void fill_figures(Timeline& timeline) {
   timeline.makespan = 0;
   for (const double finish : timeline.finish) timeline.makespan = std::max(timeline.makespan, finish);
   double total = 0, most = 0, ranks = 0;  // replicas count once
+  double devices = 0, idle_devices = 0;
   timeline.span = 0;
   for (Timeline::Rank& rank : timeline.ranks) {
     fill_idle(timeline, rank);
     timeline.span = std::max(timeline.span, rank.last_end - rank.first_start);
     total += rank.work / rank.alike;
-    ranks += 1.0 / rank.alike;
+    const Timeline::Lane& lane = timeline.lanes[rank.first_lane];
+    const bool idle = lane.first == lane.end;
+    (idle ? idle_devices : devices) += static_cast<double>(rank.replicas);
+    if (!idle) ranks += 1.0 / rank.alike;
     most = std::max(most, rank.work);
   }
   for (Timeline::Rank& rank : timeline.ranks) {
@@ -79,7 +83,8 @@ void fill_figures(Timeline& timeline) {
     rank.idle.data -= rank.idle.imbalance;
     for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message, &rank.idle.room, &rank.idle.after_last}) *part = settled(*part, timeline.makespan);
   }
-  const double available = ranks * timeline.makespan;
+  // Devices on which nothing runs are as many ranks as devices with work would be.
+  const double available = devices > 0 ? ranks * (1 + idle_devices / devices) * timeline.makespan : 0;
   timeline.bubble_makespan = available > 0 ? settled(1 - total / available, 1) : 0;
   timeline.bubble_span = timeline.span > 0 ? settled(1 - most / timeline.span, 1) : 0;
   timeline.critical = critical_path(timeline);

@@ -11,6 +11,7 @@
 #include "passes/order/orders_table.h"
 #include "passes/simulate/activations.h"
 #include "passes/simulate/figures.h"
+#include "passes/simulate/idle_rank.h"
 #include "passes/simulate/shares.h"
 #include "passes/simulate/work_times.h"
 
@@ -113,6 +114,7 @@ class Simulation {
     join_overlapping();
     explain_waits();
     add_messages();
+    add_idle_rank(out_, dag_);
     fill_figures(out_);
     return std::move(out_);
   }

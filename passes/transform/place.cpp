@@ -7,6 +7,7 @@
 #include "passes/selectors/check_lines.h"
 #include "passes/selectors/select.h"
 #include "passes/transform/buckets.h"
+#include "passes/transform/idle_devices.h"
 
 namespace piper::passes {
 
@@ -39,6 +40,7 @@ class Placer {
   bool check_halves();
   bool check_complete() const;
   void report_without_effect();
+  void report_idle_devices();
   bool finish();
   DeviceSetId canonical(DeviceSetId devices);
 
@@ -190,6 +192,15 @@ void Placer::report_without_effect() {
   }
 }
 
+void Placer::report_idle_devices() {
+  const std::vector<std::uint64_t> idle = idle_devices(dag_);
+  if (idle.empty()) return;
+  sink_.report(Code::devices_without_work, rules_.front().loc(), "{} of {} devices {} no work: nothing is placed on {}", idle.size(), dag_.mesh.devices(), idle.size() == 1 ? "has" : "have",
+               idle_devices_text(dag_, idle))
+      .related(dag_.mesh.loc, "the mesh has {} devices", dag_.mesh.devices())
+      .hint("place work on them, or make the mesh smaller");
+}
+
 bool Placer::run() {
   collect();
   if (rules_.empty()) {
@@ -204,6 +215,7 @@ bool Placer::run() {
     polls.visit();
     if (runs_body(node.kind)) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), placed_as(node));
   }
+  report_idle_devices();
   return finish();
 }
 

@@ -25,9 +25,8 @@ CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> d
   if (subject && dtype) subject = compilation.relower(*subject, *dtype, sink);
   EXPECT_TRUE(subject) << told();
   if (!subject) return made;
-  service::CompileOptions options;
-  options.target = backend::Target::cuda;
-  const auto dag = compilation.compile(*subject, options, sink);
+  subject->lowered.strategy.settings.device = directive::Platform::cuda;
+  const auto dag = compilation.compile(*subject, {}, sink);
   EXPECT_TRUE(dag) << told();
   if (dag) made.programs = backend::make_programs(*dag, backend::Target::cuda);
   return made;

@@ -79,7 +79,7 @@ ToolResult check(const Class& one, std::optional<int> first, std::optional<int> 
     for (int replica = 0; replica < 2; ++replica) {
       ranks += "        rank r in pp[" + std::to_string(rank) + ".." + std::to_string(rank + 1) + "], d in dp[" + std::to_string(replica) + ".." + std::to_string(replica + 1) + "] {\n";
       const Steps steps = one.steps(rank);
-      const std::optional<int> at = rank == one.rank ? (replica == 0 ? first : second) : std::nullopt;
+      const int at = rank == one.rank ? (replica == 0 ? first : second).value_or(-1) : -1;
       for (int i = 0; i <= static_cast<int>(steps.size()); ++i) {
         if (at == i) ranks += std::string("            ") + one.operation + "\n";
         if (i < static_cast<int>(steps.size())) ranks += "            " + steps[static_cast<std::size_t>(i)] + "\n";

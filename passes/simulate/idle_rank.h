@@ -1,0 +1,12 @@
+#pragma once
+// The idle rank: devices of the mesh on which nothing runs, as one more rank of a timeline, with an empty lane.
+
+#include "ir/dag/dag.h"
+#include "passes/simulate/timeline.h"
+
+namespace piper::passes {
+
+/// Adds it behind the others, where there are such devices; its replicas are their number.
+void add_idle_rank(Timeline& timeline, const dag::Dag& dag);
+
+}  // namespace piper::passes
