@@ -22,7 +22,7 @@ void report_assumed_rates(const dag::Dag& dag, const passes::ActionCosts& costs,
       taken += (taken.empty() ? "" : " and ") + std::string(number) + unit;
     };
     if (assumed.flops) add(("the operations per second in " + dtype).c_str(), core.flops, " operations");
-    if (assumed.bytes) add("the bandwidth of the memory of its devices", core.bytes, " bytes");
+    if (assumed.bytes) add("the bandwidth of device memory", core.bytes, " bytes");
     sink.report(Code::rates_assumed, SourceRange(), "{} {}: those of one core are taken, {} per second", owner, lacks, taken)
         .hint("write `device(kind: h100, efficiency: 0.5)` or `device(flops: 67e12, bandwidth: 3000GiB)` in the machine, or `--rates flops=67e12,bytes=3e12`");
   }

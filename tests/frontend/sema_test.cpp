@@ -246,7 +246,7 @@ TEST(SemaForeign, APassIsNoFunction) {
 
 TEST(SemaHints, ASettingThatIsCutShort) {
   for (const auto& [word, meant] : {std::pair{"opt", "did you mean `optim`?"}, std::pair{"ste", "did you mean `steps`?"}, std::pair{"held", "did you mean `held_out`?"},
-                                    std::pair{"d", "it has `data`, `dtype`, `held_out`, `optim`, `seed`, `steps`"}}) {
+                                    std::pair{"d", "it has `data`, `device`, `dtype`, `held_out`, `optim`, `seed`, `steps`"}}) {
     Analysed analysed("use std.models.mlp\nmesh m(p: 1)\ntrain t = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on m {\n    " + std::string(word) + ": 3\n}\n", "test.pipe",
                       source::RealFileSystem());
     ASSERT_EQ(analysed.codes(), std::vector<Code>{Code::unknown_setting}) << analysed.report();

@@ -34,11 +34,13 @@ TEST(FailureCodes, AreDiagnostics) {
       {kProgramsDiffer, Code::programs_differ},
       {kProcessLost, Code::process_lost},
       {kNcclFailed, Code::nccl_failed},
+      {kShortHeldOutBatch, Code::short_held_out_batch},
       {kBadMessage, Code::bad_message},
       {kProcessRefused, Code::process_refused},
   };
   std::size_t in_table = 0;
-  for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60;
+  // `piper fmt` has one of that range.
+  for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60 && info.code != Code::layout_changes_program;
   EXPECT_EQ(std::size(pairs), in_table);
   for (const auto& [failure, code] : pairs) {
     EXPECT_EQ(static_cast<unsigned>(failure), static_cast<unsigned>(code));
