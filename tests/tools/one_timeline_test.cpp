@@ -219,7 +219,8 @@ TEST(OneTimeline, AColumnIsAnOperation) {
       const std::string whole = grid_of(text(0));
       for (const int cut : {1, 2, 3}) {
         EXPECT_EQ(grid_of(text(cut)), whole) << schedule << again << cut;
-        expect_equal(simulated(train(text(cut)), "t.pipe", {}, {"--stages", "equal"}), simulated(train(text(0)), "t.pipe", {}, {"--stages", "equal"}), schedule + again);
+        // Of a stage in pieces those alone run again whose backward reads what they make.
+        if (again.empty()) expect_equal(simulated(train(text(cut)), "t.pipe", {}, {"--stages", "equal"}), simulated(train(text(0)), "t.pipe", {}, {"--stages", "equal"}), schedule);
       }
       expect_one_timeline(train(text(3)), "t.pipe", {}, false);
     }
@@ -238,7 +239,7 @@ TEST(OneTimeline, StagesCountAsWhatTheyCost) {
   const source::MemoryFileSystem even = train(uneven("3, 2, 2, 3"), "pp: 4"), odd = train(uneven("1, 7, 1, 1"), "pp: 4");
   const Figures equal = simulated(odd, "t.pipe", {}, {"--stages", "equal"}), weighed = simulated(odd, "t.pipe", {});
   EXPECT_NEAR(equal.bubble_span, 3.0 / 11, kExact);
-  EXPECT_GT(weighed.bubble_span, 0.2);
+  EXPECT_LT(weighed.bubble_span, 0.01);  // one rank is never idle, and the others nearly always
   EXPECT_GT(weighed.bubble_makespan, 0.55);
   EXPECT_LT(simulated(even, "t.pipe", {}).bubble_makespan, weighed.bubble_makespan);
   expect_one_timeline(odd, "t.pipe", {}, false);
@@ -254,7 +255,7 @@ TEST(OneTimeline, StagesCountAsWhatTheyCost) {
   // The chain that stands for a model is of equal links, of which a stage may have several.
   source::MemoryFileSystem chain;
   chain.add("s.pipe", "schedule s(p: axis) {\n    partition model into stage: p with sizes: [1, 3]\n    split batch into mb: 2\n    for i in 0..p { place stage[i] on p[i] }\n}\n");
-  EXPECT_NEAR(simulated(chain, "s.pipe", {"p=2"}, {"--cost", "f=2,b=0"}).makespan, (1 + 2 * 3) * 2 * 2 / 4.0, kExact);
+  EXPECT_NEAR(simulated(chain, "s.pipe", {"p=2"}, {"--cost", "f=2,b=0", "s"}).makespan, (1 + 2 * 3) * 2 * 2 / 4.0, kExact);
 }
 
 }  // namespace
