@@ -311,12 +311,22 @@ class Completeness {
     bool unknown = false;  // a body has a signature alone
   };
 
+  /// Where samples have weights, their sums are selected by these before they are added up.
+  static std::int64_t summed_elements(const tensor::Graph& graph, tensor::ValueId summed) {
+    const tensor::NodeId selected = graph.value(summed).def;
+    if (!selected.valid() || graph.node(selected).op != tensor::Op::select_ge) return graph.type(summed).elements();
+    const tensor::ValueId rows = graph.operands(graph.node(selected))[2];
+    const tensor::NodeId maker = graph.value(rows).def;
+    const bool sums = maker.valid() && graph.node(maker).op == tensor::Op::sum;
+    return graph.type(sums ? graph.operands(graph.node(maker))[0] : rows).elements();
+  }
+
   void add_elements(std::uint32_t loss, const Node& maker, std::uint32_t output) {
     const dag::Body& body = body_of(maker);
     std::int64_t& of_output = elements_of_output_.try_emplace({maker.body.value(), output}, kUnknown).first->second;
     for (const tensor::Node& op : body.graph.nodes()) {
       if (of_output != kUnknown) break;
-      if (op.op == tensor::Op::sum && body.graph.result(op) == body.outputs[output].value) of_output = body.graph.type(body.graph.operands(op)[0]).elements();
+      if (op.op == tensor::Op::sum && body.graph.result(op) == body.outputs[output].value) of_output = summed_elements(body.graph, body.graph.operands(op)[0]);
     }
     if (of_output == kUnknown) {
       elements_[loss].unknown = true;

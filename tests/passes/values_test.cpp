@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ir/dag/sample_weight.h"
 #include "passes/pipeline.h"
 #include "tests/support/evaluate.h"
 #include "tests/support/random_programs.h"
@@ -87,9 +88,13 @@ void expect_same_values(Context& context, const tensor::Graph& lowered, const di
   options.forward_only = true;
   const std::optional<dag::Dag> forward = passes::compile(*prepared, sink, options);
   ASSERT_TRUE(forward) << render_text(sink.sorted(), context.locations.files());
-  DagRun evaluation(*forward, inputs, params);
+  ASSERT_EQ(dag::sample_weight(*forward), tensor::InputId::at(inputs.size()));
+  const tensor::Type& weights = forward->input_types.back();
+  std::vector<Array> weighed = inputs;
+  weighed.push_back({weights, std::vector<double>(static_cast<std::size_t>(weights.elements()), 1)});
+  DagRun evaluation(*forward, weighed, params);
   evaluation.run_all();
-  for (std::size_t l = 0; l < model.losses.size(); ++l) EXPECT_DOUBLE_EQ(evaluation.loss(tensor::LossId::at(l)), run.loss(tensor::LossId::at(l)));
+  for (std::size_t l = 0; l < model.losses.size(); ++l) EXPECT_NEAR(evaluation.loss(tensor::LossId::at(l)), run.loss(tensor::LossId::at(l)), kBound);
   ASSERT_EQ(forward->buckets.size(), dag->buckets.size());
   for (std::size_t b = 0; b < dag->buckets.size(); ++b) {
     EXPECT_EQ(forward->buckets[b].params, dag->buckets[b].params);

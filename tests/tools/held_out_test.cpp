@@ -202,9 +202,9 @@ TEST(HeldOut, AFailureKeepsTheSummary) {
   const char* const squares = "model net() {\n    input x: tensor[batch, dim: 1], y: tensor[batch, dim]\n    weight w[dim] = ones\n    loss mean_squared(x * w, y)\n}\n";
   const char* const labels = "model net() {\n    input x: tensor[batch, class: 2], label: i64[batch]\n    weight w[class] = ones\n    loss cross_entropy(x * w, label)\n}\n";
   const std::vector<Failing> cases = {
-      {squares, "x,y\n0,1\n", "x,y\n0,1\n0,2\n0,3\n0,4\n0,5\n0,1e30\n0,7\n0,8\n", {"error P6001: ", "held-out batch 2 of 2, rows 5 to 8", "the held-out loss `net.loss.0` is infinite"}},
-      {squares, "x,y\n0,1\n", "x,y\n0,1\n0,2\n0,3\n0,4\n0,1e30\n", {"error P6001: ", "held-out batch 2 of 2, row 5", "the held-out loss `net.loss.0` is infinite"}},
-      {squares, "x,y\n0,1\n", "x,y\n0,1e30\n", {"error P6001: ", "held-out batch 1 of 1, row 1", "the held-out loss `net.loss.0` is infinite"}},
+      {squares, "x,y\n0,1\n", "x,y\n0,1\n0,2\n0,3\n0,4\n0,5\n0,1e30\n0,7\n0,8\n", {"error P6001: ", "held-out batch 2 of 2, rows 5 to 8", "the held-out loss `loss.0` is infinite"}},
+      {squares, "x,y\n0,1\n", "x,y\n0,1\n0,2\n0,3\n0,4\n0,1e30\n", {"error P6001: ", "held-out batch 2 of 2, row 5", "the held-out loss `loss.0` is infinite"}},
+      {squares, "x,y\n0,1\n", "x,y\n0,1e30\n", {"error P6001: ", "held-out batch 1 of 1, row 1", "the held-out loss `loss.0` is infinite"}},
       {labels, "x.0,x.1,label\n1,2,0\n", "x.0,x.1,label\n1,2,0\n1,2,0\n1,2,0\n1,2,0\n1,2,0\n1,2,7\n", {"error P6002: ", "held-out batch 2 of 2, rows 5 to 6"}},
   };
   for (const Failing& each : cases) {
