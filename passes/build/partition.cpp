@@ -53,7 +53,7 @@ class Partitioner {
   /// Where each part begins but the first, in units; nothing after reporting that the sizes do not fit.
   std::optional<std::vector<std::size_t>> starts_of_parts(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
                                                           std::span<const Unit> units);
-  void report_nearly_empty(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts);
+  void report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts);
   std::string unit_text(std::span<const NodeId> ops, const Unit& unit) const;
   std::vector<Unit> inner_units(std::span<const NodeId> ops, Unit outer) const;
   std::uint64_t cost_of(std::span<const NodeId> ops, const Unit& unit) const;
@@ -181,26 +181,30 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
   return starts;
 }
 
-/// Parts that are balanced and have next to no work all the same: there are fewer layers than parts.
-void Partitioner::report_nearly_empty(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts) {
-  constexpr std::uint64_t kNearlyEmpty = 10;  // less than such a part of the mean
+/// Fewer calls than parts: cuts go through calls, and some parts hold a few cheap operations.
+void Partitioner::report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts) {
+  constexpr std::uint64_t kSmall = 4;  // less than such a part of the mean
+  constexpr std::size_t kShown = 4;
+  const std::size_t layers = inner_units(ops, {0, ops.size(), region, true}).size(), parts = starts.size() + 1;
+  if (layers >= parts) return;
   std::vector<std::uint64_t> costs(1, 0);
   for (std::size_t u = 0; u < units.size(); ++u) {
-    if (costs.size() <= starts.size() && u == starts[costs.size() - 1]) costs.push_back(0);
+    if (costs.size() < parts && u == starts[costs.size() - 1]) costs.push_back(0);
     costs.back() += cost_of(ops, units[u]);
   }
   const std::uint64_t total = std::accumulate(costs.begin(), costs.end(), std::uint64_t{0});
   std::string named;
-  std::size_t empty = 0;
-  for (std::size_t part = 0; part < costs.size(); ++part) {
-    if (costs[part] * costs.size() * kNearlyEmpty >= total) continue;
-    if (++empty <= 4) named += (empty == 1 ? "`" : ", `") + std::string(text(partition.into.name)) + "[" + std::to_string(part) + "]`";
+  std::size_t small = 0;
+  for (std::size_t part = 0; part < parts; ++part) {
+    if (costs[part] * parts * kSmall >= total) continue;
+    if (++small <= kShown) named += (small == 1 ? "`" : ", `") + std::string(text(partition.into.name)) + "[" + std::to_string(part) + "]`";
   }
-  if (empty == 0) return;
+  if (small == 0) return;
+  if (small > kShown) named += " and " + std::to_string(small - kShown) + " more";
   const std::string whole = region.valid() ? region_text(region) : "model";
-  sink_.report(Code::more_stages_than_layers, directive::narrowest(partition.into.loc, partition.loc), "{} of {} parts of `{}` {} less than a tenth of the work of a part on average: {}{}", empty, costs.size(), whole,
-               empty == 1 ? "has" : "have", named, empty > 4 ? ", ..." : "")
-      .hint("`{}` has {}: make at most as many parts, or give it more layers", whole, counted(inner_units(ops, {0, ops.size(), region, true}).size(), "layer"));
+  sink_.report(Code::more_stages_than_layers, directive::narrowest(partition.into.loc, partition.loc), "`{}` is made of {}, too few for {} parts: {} {} less than a quarter of the work of a part on average",
+               whole, counted(layers, "layer"), parts, named, small == 1 ? "has" : "have")
+      .hint("make at most {}, or give the model more layers", counted(layers, "part"));
 }
 
 RegionId Partitioner::moved(RegionId path, RegionId from, RegionId to) {
@@ -215,7 +219,7 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
   if (!units) return false;
   const std::optional<std::vector<std::size_t>> starts = starts_of_parts(partition, region, ops, *units);
   if (!starts) return false;
-  if (partition.sizes.empty()) report_nearly_empty(partition, region, ops, *units, *starts);
+  if (partition.sizes.empty()) report_too_few_layers(partition, region, ops, *units, *starts);
 
   // Every region path inside R gets the stage behind R.
   std::map<std::pair<RegionId, std::uint32_t>, RegionId> known;

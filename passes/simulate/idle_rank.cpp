@@ -1,12 +1,18 @@
 #include "passes/simulate/idle_rank.h"
 
+#include <algorithm>
+
 #include "ir/diagnostics/counted.h"
 #include "passes/transform/idle_devices.h"
 
 namespace piper::passes {
 
 void add_idle_rank(Timeline& timeline, const dag::Dag& dag) {
-  const std::size_t idle = idle_devices(dag).size();
+  std::uint64_t idle = idle_devices(dag).size();
+  for (const Timeline::Rank& rank : timeline.ranks) {
+    const Timeline::Lane& lane = timeline.lanes[rank.first_lane];
+    if (lane.first == lane.end) idle -= std::min(idle, rank.replicas);
+  }
   if (idle == 0) return;
   const auto end = static_cast<std::uint32_t>(timeline.size());
   Timeline::Rank& rank = timeline.ranks.emplace_back();

@@ -6,7 +6,7 @@
 
 namespace piper::passes {
 
-/// Adds it behind the others, where there are such devices; its replicas are their number.
+/// Adds it behind the others, if there are such devices that no rank has yet, as an order may claim them; its replicas are their number.
 void add_idle_rank(Timeline& timeline, const dag::Dag& dag);
 
 }  // namespace piper::passes

@@ -87,7 +87,7 @@ class Simulation {
  private:
   // ---- what there is
 
-  /// Ranks with the same work are replicas that an order names one by one.
+  /// Ranks with the same work are replicas that an order names one by one. Ranks without work do not count.
   void count_ranks() {
     std::map<std::vector<NodeId>, std::uint32_t> count;
     std::vector<const std::uint32_t*> of_row;
@@ -98,8 +98,9 @@ class Simulation {
       ++alike;
       of_row.push_back(&alike);
     }
+    count[{}] = 1;
     for (const std::uint32_t* alike : of_row) alike_.push_back(*alike);
-    ranks_ = static_cast<double>(count.size());
+    ranks_ = static_cast<double>(count.size() - 1);
   }
 
   /// Communication that an order names waits for the step before it.

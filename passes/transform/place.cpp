@@ -193,6 +193,7 @@ void Placer::report_without_effect() {
 }
 
 void Placer::report_idle_devices() {
+  if (!dag_.settings.data) return;  // nobody chose the mesh of a schedule by itself
   const std::vector<std::uint64_t> idle = idle_devices(dag_);
   if (idle.empty()) return;
   sink_.report(Code::devices_without_work, rules_.front().loc(), "{} of {} devices {} no work: nothing is placed on {}", idle.size(), dag_.mesh.devices(), idle.size() == 1 ? "has" : "have",
