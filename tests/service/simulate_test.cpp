@@ -507,13 +507,16 @@ TEST(Costs, AreReadOrRefused) {
   EXPECT_TRUE(read("f=2,bi=0.5 bw=1e3,pair=3, p2p=0,w=0.25,keep=1,r=1", costs));
   EXPECT_EQ(std::tuple(costs.f, costs.bi, costs.bw, *costs.pair, costs.p2p, costs.w), std::tuple(2.0, 0.5, 1000.0, 3.0, 0.0, 0.25));
   EXPECT_FALSE(costs.b);
+  EXPECT_EQ(costs.stages, passes::StageCosts::weighed);
+  EXPECT_TRUE(read("stages=equal", costs));
+  EXPECT_EQ(costs.stages, passes::StageCosts::equal);
   // Halves are those of the whole where only that is given.
   for (const auto& [text, bi, bw] : {std::tuple("b=3", 1.5, 1.5), {"b=3,bi=1", 1.0, 1.0}, {"b=3,bw=0.5", 1.0, 0.5}, {"bi=4,b=3,bw=0.5", 4.0, 0.5}}) {
     OperationCosts halves;
     EXPECT_TRUE(read(text, halves));
     EXPECT_EQ(std::tuple(*halves.b, halves.bi, halves.bw), std::tuple(3.0, bi, bw)) << text;
   }
-  for (const char* text : {"", ",", "f", "f=", "f=1,", "f=nan", "f=-1", "f=inf", "f=1e13", "f=1x", "w=1.5", "keep=-0.1", "g=1", "=1", "f=1,f=2", "f=1,,b=2", "F=1"}) {
+  for (const char* text : {"", ",", "f", "f=", "f=1,", "f=nan", "f=-1", "f=inf", "f=1e13", "f=1x", "w=1.5", "keep=-0.1", "g=1", "=1", "f=1,f=2", "f=1,,b=2", "F=1", "stages", "stages=1", "stages=cost,stages=equal"}) {
     OperationCosts unread;
     EXPECT_FALSE(read(text, unread)) << text;
   }
