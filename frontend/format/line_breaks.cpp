@@ -62,6 +62,7 @@ std::vector<Word> words_of(std::string_view text) {
       word.spaced = !between.empty() || (lexeme.end < text.size() && (text[lexeme.end] == ' ' || text[lexeme.end] == '\t' || text[lexeme.end] == '\n' || text[lexeme.end] == '\r'));
     }
     if (word.kind == LexemeKind::comment) {
+      word.text = parse::without_blank_end(word.text);
       if (!words.empty()) words.back().spaced = true;  // blanks will stand before the comment
     }
     words.push_back(word);

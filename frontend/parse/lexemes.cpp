@@ -45,12 +45,13 @@ std::vector<Lexeme> lexemes(std::string_view text) {
     }
     const auto begin = static_cast<std::uint32_t>(token->getStartIndex());
     auto end = static_cast<std::uint32_t>(token->getStopIndex() + 1);
-    if (type == Lexer::COMMENT || type == Lexer::DOC) end = begin + static_cast<std::uint32_t>(without_blank_end(text.substr(begin, end - begin)).size());
-    while (type == Lexer::UNCLOSED_STRING && text[end - 1] == '\r') --end;  // on a line that ends with CRLF
+    while (end > begin + 1 && text[end - 1] == '\r') --end;  // of a comment on a line that ends with CRLF
     list.push_back({kind_of(type), first_on_line, begin, end});
     first_on_line = false;
   }
 }
+
+std::string_view without_blank_end(std::string_view comment) { return comment.substr(0, comment.find_last_not_of(" \t\r\v\f") + 1); }
 
 bool goes_on(std::string_view text) {
   antlr4::ANTLRInputStream input(one_character_per_byte(text));

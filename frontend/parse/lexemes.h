@@ -22,6 +22,9 @@ struct Lexeme {
 
 std::vector<Lexeme> lexemes(std::string_view text);
 
+/// A comment without the blanks at its end, which belong to the line end.
+std::string_view without_blank_end(std::string_view comment);
+
 /// Whether a statement or item that ends here needs another line: a bracket is open, the last token cannot end a statement, or documentation stands last.
 bool goes_on(std::string_view text);
 

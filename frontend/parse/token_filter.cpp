@@ -7,6 +7,7 @@
 #include "frontend/ast/stmt.h"
 #include "frontend/parse/foreign_forms.h"
 #include "frontend/parse/indentation.h"
+#include "frontend/parse/lexemes.h"
 #include "grammar_generated/PipeLexer.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -18,10 +19,6 @@ std::string one_character_per_byte(std::string_view text) {
     if (static_cast<unsigned char>(c) >= 0x80 || c == '\0') c = '\x7F';
   }
   return ascii;
-}
-
-std::string_view without_blank_end(std::string_view comment) {
-  return comment.substr(0, comment.find_last_not_of(" \t\r\v\f") + 1);
 }
 
 using Lexer = generated::PipeLexer;

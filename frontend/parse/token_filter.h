@@ -39,9 +39,6 @@ std::string one_character_per_byte(std::string_view text);
 /// Whether a line end behind a token of this type can end a statement.
 bool can_end_statement(std::size_t type);
 
-/// A comment without the blanks at its end, which belong to no comment.
-std::string_view without_blank_end(std::string_view comment);
-
 /// How line ends and brackets are read. `with_mistakes` guesses where a statement ends that lacks its end, from the word that begins the next line, and closes
 /// brackets by it. A legal program may have such a word on a line that goes on (`let a,` before `b = f()`), so it is read `as_written` first.
 enum class Reading : std::uint8_t { as_written, with_mistakes };

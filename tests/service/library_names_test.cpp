@@ -89,7 +89,7 @@ TEST(LegalSizes, EachRefusalOffersSizesThatAreAccepted) {
 
 TEST(LegalSizes, TheNearestAreOffered) {
   const auto hint = [](const char* schedule, const Sizes& sizes) { return refusal(schedule, sizes).hint; };
-  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "6"}}), "the nearest that `interleaved` accepts: `m` = 4, `m` = 8 or `group` = 6");
+  EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "6"}}), "the nearest that `interleaved` accepts: `group` = 6, `m` = 4 or `m` = 8");
   EXPECT_EQ(hint("interleaved", {{"p", "4"}, {"m", "8"}, {"group", "3"}}), "the nearest that `interleaved` accepts: `group` = 4");
   EXPECT_EQ(hint("zb_h1", {{"p", "4"}, {"m", "3"}}), "the nearest that `zb_h1` accepts: `m` = 4");
   EXPECT_EQ(hint("dual_pipe", {{"p", "3"}, {"m", "8"}}), "the nearest that `dual_pipe` accepts: `p` = 2 or `p` = 4");
