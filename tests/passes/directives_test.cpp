@@ -210,5 +210,19 @@ TEST(Directives, RefusalsSayWhatAndWhere) {
   }
 }
 
+TEST(Directives, ADefaultMayBeWritten) {
+  for (const std::uint32_t zero : {0u, 1u, 2u, 3u}) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
+    directive::Replicate line = replicate(build, {axis(build, 1)});
+    line.zero = zero;
+    line.prefetch = 0;
+    build.line(2, 2).add(line);
+    const tensor::Graph model = mlp(context);
+    EXPECT_TRUE(test::compile(model, build.strategy(), sink, {}).has_value()) << zero << render_text(sink.sorted(), context.locations.files());
+  }
+}
+
 }  // namespace
 }  // namespace piper::test
