@@ -28,7 +28,9 @@ std::optional<dag::Dag> compiled(tensor::Graph& model, const directive::Strategy
 TestProgram::TestProgram(Context& context, tensor::Graph model, directive::Strategy strategy, bool evaluation) : sink(context.locations) {
   if (!strategy.settings.data) {
     directive::Data data;
-    data.batch = 8;
+    for (const tensor::Input& input : model.inputs) {
+      if (const tensor::Dim* samples = model.type(input.value).samples()) data.batch = samples->extent;
+    }
     data.classes = 5;
     strategy.settings.data = data;
   }
