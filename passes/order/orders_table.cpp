@@ -42,6 +42,7 @@ class Table {
     placed_.assign(copies, {});
     find_copies();
     count_pieces();
+    find_waited_for();
     for (const NodeId id : dag_.order) {
       const Node& node = dag_.node(id);
       if (!runs_body(node.kind)) continue;
@@ -125,6 +126,13 @@ class Table {
   /// How many chunks of a stage run in a pass.
   std::uint32_t pieces_of_stage(std::uint32_t stage, Pass pass) const { return stage < pieces_.size() ? pieces_[stage][static_cast<std::size_t>(pass)] : 0; }
 
+  void find_waited_for() {
+    waited_for_.assign(dag_.nodes.size(), false);
+    for (const auto& [before, after] : dag_.temporal) {
+      if (!runs_body(dag_.node(after).kind)) waited_for_[before.index()] = true;
+    }
+  }
+
   void count_pieces() {
     for (const Chunk& chunk : dag_.chunks) {
       const auto stage = dag_.stages.valid() && chunk.region.valid() ? dag_.regions.coordinate(chunk.region, dag_.stages) : std::nullopt;
@@ -134,7 +142,8 @@ class Table {
     }
   }
 
-  /// The operation that a piece goes on; their number: it begins one. Pieces that run again alternate with those of their backward, and become the operation before it.
+  /// The operation that a piece goes on; their number: it begins one. Pieces that run again alternate with those of their backward, and become the operation before it,
+  /// unless communication that the order names, which they may need, waits for one of these.
   std::size_t operation_of(const OrdersTable::Op& piece, std::vector<OrdersTable::Op>& ops, std::vector<std::vector<NodeId>>& nodes) const {
     const std::size_t none = ops.size();
     if (none == 0 || !beside(ops.back(), piece)) return none;
@@ -143,6 +152,8 @@ class Table {
     const auto comes_back = [](Pass pass) { return pass == Pass::R || pass == Pass::B || pass == Pass::BI; };
     const Pass between = ops.back().pass;
     if (!comes_back(between) || !comes_back(piece.pass) || (between == Pass::R) == (piece.pass == Pass::R)) return none;
+    const auto is_waited_for = [&](NodeId node) { return waited_for_[node.index()]; };
+    if (std::any_of(nodes[none - 2].begin(), nodes[none - 2].end(), is_waited_for) || std::any_of(nodes[none - 1].begin(), nodes[none - 1].end(), is_waited_for)) return none;
     if (between == Pass::R) {
       std::swap(ops[none - 2], ops[none - 1]);
       std::swap(nodes[none - 2], nodes[none - 1]);
@@ -245,6 +256,7 @@ class Table {
   const PieceTexts texts_;
   OrdersTable out_;
   std::vector<std::array<std::uint32_t, kPasses>> pieces_;  // per stage and pass: its chunks
+  std::vector<bool> waited_for_;                     // per node: communication that an order names stands behind it
   std::vector<bool> leaves_, returns_;               // per node: copies of what it makes, and of what it reads
   std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it holds
   std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage

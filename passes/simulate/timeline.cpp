@@ -1,5 +1,7 @@
 #include "passes/simulate/timeline.h"
 
+#include <algorithm>
+
 namespace piper::passes {
 
 std::string Timeline::label(const Operation& operation) const {
@@ -46,9 +48,10 @@ void Timeline::join_groups() {
     for (std::uint32_t first = lane.first; first < lane.end;) {
       std::uint32_t end = first + 1;
       while (end < lane.end && group[first] != kNone && group[end] == group[first]) ++end;
+      const double last_end = *std::max_element(finish.begin() + first, finish.begin() + end);
       for (std::uint32_t entry = first; entry < end; ++entry) {
         start[entry] = start[first];
-        finish[entry] = finish[end - 1];
+        finish[entry] = last_end;
       }
       first = end;
     }
