@@ -287,7 +287,7 @@ class Shape {
       }
       if (!pair && (communicator.window != 0 || communicator.least_window != 0)) {
         facts_.sink.report(Code::wrong_communicator, communicator.loc, "a group has a window, which only pairs have");
-        continue;
+        return;
       }
       for (std::uint32_t k = 0; k < communicator.comms.size(); ++k) {
         const dag::CommId id = communicator.comms[k];

@@ -71,7 +71,7 @@ class Recompute {
       if (twice) return wrong(chunk.loc, "`{}` keeps `{}`, which `{}` makes again", facts_.text(forward.name), facts_.text(forward.graph.value(port.value).name), facts_.text(again.name));
     }
     Twins twins = of_ports(forward);
-    if (!same_operations(chunk, forward, again, twins) || !all_read(chunk, again) || !full.valid() || full == runs || !named_alike({full, runs, chunk.bodies[static_cast<std::size_t>(Pass::R)]})) return;
+    if (!all_read(chunk, again) || !same_operations(chunk, forward, again, twins) || !full.valid() || full == runs || !named_alike({full, runs, chunk.bodies[static_cast<std::size_t>(Pass::R)]})) return;
     // The whole forward keeps what this makes. Values that only the lean one gives are known by their operations.
     Twins of_full = of_ports(body(full)), of_lean = of_full;
     if (!same_operations(chunk, body(full), forward, of_lean)) return;

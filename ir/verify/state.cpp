@@ -111,8 +111,8 @@ class State {
     }
   }
 
-  /// State stands in front of its arena, the scalars last, and shares no bytes, whether or not an action is seen to use them: the two programs of a rank have this part in common, and gaps
-  /// between the parameters of a bucket and behind them stay zero, so that reductions and updates may run over a bucket as it lies.
+  /// State shares no bytes, whether or not an action is seen to use them: gaps between the parameters of a bucket and behind them stay zero, so that reductions and updates may run over a bucket as
+  /// it lies. That of buckets stands in front of its arena, which the two programs of a rank have in common, and the scalars behind it.
   void front(bool host) {
     std::vector<const Buffer*> state;
     for (const Buffer& buffer : role_.buffers) {
@@ -120,16 +120,18 @@ class State {
     }
     if (state.empty()) return;
     std::sort(state.begin(), state.end(), [](const Buffer* a, const Buffer* b) { return a->offset < b->offset; });
+    const auto bucket = std::find_if(state.rbegin(), state.rend(), [](const Buffer* each) { return each->cls != BufferClass::scalars; });
     for (std::size_t i = 1; i < state.size(); ++i) {
       if (state[i]->offset < state[i - 1]->offset + state[i - 1]->bytes) return shared(*state[i], *state[i - 1], "shares bytes with");
     }
-    const Buffer& last = *state.back();
+    const std::int64_t front = bucket != state.rend() ? (*bucket)->offset + (*bucket)->bytes : 0, end = state.back()->offset + state.back()->bytes;
     for (const Buffer& buffer : role_.buffers) {
-      if (is_on_host(buffer.cls) != host || is_state(buffer.cls) || buffer.offset >= last.offset + last.bytes) continue;
-      const auto under = std::find_if(state.begin(), state.end(), [&](const Buffer* each) { return buffer.offset < each->offset + each->bytes && each->offset < buffer.offset + buffer.bytes; });
-      return under != state.end() ? shared(buffer, **under, "shares bytes with") : shared(buffer, last, "stands before");
+      const bool scalars = buffer.cls == BufferClass::scalars;
+      if (is_on_host(buffer.cls) != host || (is_state(buffer.cls) && !scalars) || buffer.offset >= end) continue;
+      const auto under = std::find_if(state.begin(), state.end(), [&](const Buffer* each) { return each != &buffer && buffer.offset < each->offset + each->bytes && each->offset < buffer.offset + buffer.bytes; });
+      if (under != state.end()) return shared(buffer, **under, "shares bytes with");
+      if (buffer.offset < front) return shared(buffer, **bucket, "stands before");
     }
-    if (!host && scalars_ != kNone && last.cls != BufferClass::scalars) shared(role_.buffers[scalars_], last, "stands before");
   }
 
   void shared(const Buffer& buffer, const Buffer& state, const char* how) {

@@ -126,7 +126,18 @@ class Changes {
     const std::size_t comma = text.find(", ", open);
     if (other == kOthers.end() || comma > close) return;
     const std::string first = text.substr(open + 1, comma - open - 1), second = text.substr(comma + 2, close - comma - 2);
+    if (made_by(first, line) == made_by(second, line)) return;  // two operations that are one value
     add("the other way around", line, text.substr(0, open + 1) + second + ", " + first + text.substr(close));
+  }
+
+  /// The operation that makes a value of a body, above that line.
+  std::string made_by(const std::string& value, std::size_t line) const {
+    while (line-- > 0 && !lines_[line].starts_with("body ")) {
+      const std::string own = "  " + value + " = ";
+      if (lines_[line].starts_with(own + "port ")) return value;
+      if (lines_[line].starts_with(own)) return lines_[line].substr(lines_[line].find(" = "), lines_[line].find(" loc(") - lines_[line].find(" = "));
+    }
+    return value;
   }
 
   // ---- buffers

@@ -21,10 +21,6 @@ stream compute
 stream reduce.m
 stream sum.m
 stream gather.m
-directives {
-  split batch into mb: 2 loc("gaps.pipe":12:5-12:27)
-  replicate model loc("gaps.pipe":13:15-13:20) over dp with zero: 3 loc("gaps.pipe":13:5-13:41)
-}
 body @model.F(%x: data bf16[batch: 2*, dim: 3]<dp: batch> input x,
     %y: data bf16[batch: 2*, dim: 3]<dp: batch> input y,
     %a: param bf16[dim: 3] param a,
