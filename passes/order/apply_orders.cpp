@@ -98,6 +98,7 @@ class Application {
   /// It takes its place for the operation that names the backward.
   void take_again(NodeId again, LocId loc) {
     seen_in_[again.index()] = claim_;
+    before_ += NamedPlaces::summand(again);
     if (LocId& first = out_.loc[again.index()]; first.valid()) {
       out_.again.push_back({claim_, again, loc});
     } else {
@@ -181,6 +182,7 @@ class Application {
     next_group_ = 0;
     repeats_ = false;
     named_.clear();
+    before_ = 0;
     gathered_.clear();
     gathers_before_ = out_.gathers.size();
     wider_told_ = false;
@@ -227,14 +229,18 @@ class Application {
     std::vector<std::size_t> starts;
     Units end;
     members_.push_back({++num_groups_, 0});
+    const std::uint64_t before = before_;
+    std::uint64_t in_group = 0;
     for (const std::uint32_t child : children_of(step)) {
       starts.push_back(placed_.size());
       ++members_.back().second;
       place(order_->steps[child], previous, end);
+      in_group += std::exchange(before_, before) - before;
       if (placed_.size() == starts.back()) starts.pop_back();
       last.insert(last.end(), end.begin(), end.end());
     }
     members_.pop_back();
+    before_ += in_group;
     if (members > 1) {
       starts.push_back(placed_.size());
       check_independent(step, starts);
@@ -322,6 +328,7 @@ class Application {
       first = op.loc;
     }
     work_.push_back(node);
+    before_ += NamedPlaces::summand(node);
     if (!named_.empty()) find_named_early(node);
   }
 
@@ -381,7 +388,7 @@ class Application {
       } else {
         first = op.loc;
       }
-      places_.add({one.comm, NodeId()}, claim_, {*order_, op, *rank_}, previous);
+      places_.add({one.comm, NodeId()}, claim_, {*order_, op, *rank_}, previous, before_);
       for (const std::uint32_t before : previous) {
         out_.named.emplace_back(before, graph_.unit_of(one.comm));
         out_.waits.emplace_back(graph_.front(before), one.comm);
@@ -437,7 +444,7 @@ class Application {
     if (uses.empty()) return reports_.no_communication(at, nodes_.front());
     for (const auto& [whole, work] : uses) {
       for (const NodeId use : work) {
-        places_.replace({whole, use}, claim_, at, previous);
+        places_.replace({whole, use}, claim_, at, previous, before_);
         const auto [known, fresh] = gathered_.try_emplace({whole, use}, out_.gathers.size());
         if (fresh) continue;
         Dag::PlacedGather& before = out_.gathers[std::exchange(known->second, out_.gathers.size())];
@@ -530,6 +537,7 @@ class Application {
   std::map<Named, Spot> named_;              // in the current rank: the operation
   Members members_;                          // that the current step stands in
   std::uint32_t num_groups_ = 0;
+  std::uint64_t before_ = 0;                 // the work of the current rank before the current step, as `NamedPlaces` sums it
   NamedPlaces places_;
   struct Gathers {
     std::map<NodeId, std::set<NodeId>> uses;     // by the gather of the whole step: what it is for

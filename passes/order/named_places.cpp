@@ -8,20 +8,29 @@ using namespace dag;
 
 std::vector<NamedPlaces::Place>& NamedPlaces::of_claim(Named named, std::uint32_t claim, const RankOp& at) {
   std::vector<Place>& places = places_[named];
-  if (places.empty() || places.back().claim != claim) places.push_back({claim, at, {}});
+  if (places.empty() || places.back().claim != claim) places.push_back({claim, at, {}, 0});
   return places;
 }
 
-void NamedPlaces::add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous) {
-  std::vector<NodeId>& behind = of_claim(named, claim, at).back().behind;
+std::uint64_t NamedPlaces::summand(NodeId work) {
+  std::uint64_t mixed = (std::uint64_t{work.value()} + 1) * 0x9E3779B97F4A7C15ull;
+  mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9ull;
+  mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBull;
+  return mixed ^ mixed >> 31;
+}
+
+void NamedPlaces::add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before) {
+  Place& place = of_claim(named, claim, at).back();
+  place.before += before;
+  std::vector<NodeId>& behind = place.behind;
   for (const std::uint32_t unit : previous) behind.push_back(graph_.front(unit));
   std::sort(behind.begin(), behind.end());
   behind.erase(std::unique(behind.begin(), behind.end()), behind.end());
 }
 
-void NamedPlaces::replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous) {
+void NamedPlaces::replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before) {
   if (std::vector<Place>& places = places_[named]; !places.empty() && places.back().claim == claim) places.pop_back();
-  add(named, claim, at, previous);
+  add(named, claim, at, previous, before);
 }
 
 const std::vector<std::uint32_t>& NamedPlaces::claims_on(DeviceSetId devices) {
@@ -45,7 +54,7 @@ bool NamedPlaces::same(const std::vector<Place>& places, DeviceSetId devices) {
       reports_.named_apart(first.at, first.behind, *claims_[claim], nullptr, {});
       return false;
     }
-    if (own->behind == first.behind) continue;
+    if (own->before == first.before) continue;
     reports_.named_apart(first.at, first.behind, *claims_[claim], &own->at, own->behind);
     return false;
   }

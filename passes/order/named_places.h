@@ -24,10 +24,13 @@ class NamedPlaces {
 
   /// The next claim, counted from 0.
   void add_claim(const directive::RankSteps& rank) { claims_.push_back(&rank); }
-  /// An operation of a claim names it behind these units. A reduction may be named for several regions: it stands behind all that these names do.
-  void add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous);
+  /// Work as a summand: equal sums are sums of the same work.
+  static std::uint64_t summand(dag::NodeId work);
+  /// An operation of a claim names it behind these units, with all the work before it as a sum: one replica may have in a group what another runs one after the other. A reduction may be named
+  /// for several regions: it stands behind all that these names do.
+  void add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
   /// The same in place of an earlier name in this claim.
-  void replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous);
+  void replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
   /// Reports the first that replicas name apart.
   void check();
 
@@ -35,7 +38,8 @@ class NamedPlaces {
   struct Place {
     std::uint32_t claim;
     RankOp at;
-    std::vector<dag::NodeId> behind;  // ascending
+    std::vector<dag::NodeId> behind;  // what it directly follows, ascending
+    std::uint64_t before = 0;
   };
 
   std::vector<Place>& of_claim(Named named, std::uint32_t claim, const RankOp& at);
