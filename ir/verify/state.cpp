@@ -112,7 +112,7 @@ class State {
   }
 
   /// State shares no bytes, whether or not an action is seen to use them: gaps between the parameters of a bucket and behind them stay zero, so that reductions and updates may run over a bucket as
-  /// it lies. That of buckets stands in front of its arena, which the two programs of a rank have in common, and the scalars behind it.
+  /// it lies. It is the front of its arena, which the two programs of a rank have in common, and ends with the scalars.
   void front(bool host) {
     std::vector<const Buffer*> state;
     for (const Buffer& buffer : role_.buffers) {
@@ -130,7 +130,7 @@ class State {
       if (is_on_host(buffer.cls) != host || (is_state(buffer.cls) && !scalars) || buffer.offset >= end) continue;
       const auto under = std::find_if(state.begin(), state.end(), [&](const Buffer* each) { return each != &buffer && buffer.offset < each->offset + each->bytes && each->offset < buffer.offset + buffer.bytes; });
       if (under != state.end()) return shared(buffer, **under, "shares bytes with");
-      if (buffer.offset < front) return shared(buffer, **bucket, "stands before");
+      if (!scalars || buffer.offset < front) return shared(buffer, scalars ? **bucket : *state.back(), "stands before");
     }
   }
 

@@ -77,15 +77,15 @@ communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad window 2 lea
 role pp0 at line[pp: 0] arena 4160 live 3136 {
   buffer %parameters.stage0.0 = parameters bucket stage0.0 at 0 bytes 1024
   buffer %gradients.stage0.0 = gradients bucket stage0.0 at 1024 bytes 1024
-  buffer %load.x.mb0.pp0:0 = activations at 2048 bytes 256
-  buffer %F.stage0.mb0:0 = activations at 2304 bytes 256
-  buffer %F.stage0.mb0:1 = activations at 2560 bytes 256
-  buffer %load.x.mb1.pp0:0 = activations at 2816 bytes 256
-  buffer %F.stage0.mb1:0 = activations at 3072 bytes 256
-  buffer %F.stage0.mb1:1 = activations at 3328 bytes 256
-  buffer %recv.B.stage1.mb0.pp0:0 = communication at 3584 bytes 256
-  buffer %recv.B.stage1.mb1.pp0:0 = communication at 3840 bytes 256
-  buffer %scalars = scalars at 4096 bytes 64
+  buffer %load.x.mb0.pp0:0 = activations at 2112 bytes 256
+  buffer %F.stage0.mb0:0 = activations at 2368 bytes 256
+  buffer %F.stage0.mb0:1 = activations at 2624 bytes 256
+  buffer %load.x.mb1.pp0:0 = activations at 2880 bytes 256
+  buffer %F.stage0.mb1:0 = activations at 3136 bytes 256
+  buffer %F.stage0.mb1:1 = activations at 3392 bytes 256
+  buffer %recv.B.stage1.mb0.pp0:0 = communication at 3648 bytes 256
+  buffer %recv.B.stage1.mb1.pp0:0 = communication at 3904 bytes 256
+  buffer %scalars = scalars at 2048 bytes 64
   load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
   F.stage0.mb0 on compute after previous send.F.stage0.mb0.pp1 reads (%load.x.mb0.pp0:0, %parameters.stage0.0) writes (%F.stage0.mb0:0, %F.stage0.mb0:1)
   send.F.stage0.mb0.pp1 on act via pp0.to.pp1 after F.stage0.mb0 reads (%F.stage0.mb0:0)
@@ -98,22 +98,22 @@ role pp0 at line[pp: 0] arena 4160 live 3136 {
   B.stage0.mb1 on compute after recv.B.stage1.mb1.pp0 reads (%recv.B.stage1.mb1.pp0:0, %F.stage0.mb1:1) writes (+%gradients.stage0.0)
   update.stage0.0 on compute reads (%gradients.stage0.0) writes (%parameters.stage0.0)
 }
-role pp1 at line[pp: 1] arena 5312 live 3264 {
+role pp1 at line[pp: 1] arena 4608 live 3264 {
   buffer %parameters.stage1.0 = parameters bucket stage1.0 at 0 bytes 1024
   buffer %gradients.stage1.0 = gradients bucket stage1.0 at 1024 bytes 1024
-  buffer %recv.F.stage0.mb0.pp1:0 = communication at 2048 bytes 256
-  buffer %recv.F.stage0.mb1.pp1:0 = communication at 2304 bytes 256
-  buffer %load.y.mb0.pp1:0 = activations at 2560 bytes 256
-  buffer %load.y.mb1.pp1:0 = activations at 2560 bytes 256
-  buffer %F.stage1.mb0:0 = activations at 2816 bytes 4
-  buffer %F.stage1.mb0:1 = activations at 2880 bytes 256
-  buffer %F.stage1.mb0:2 = activations at 3136 bytes 256
-  buffer %F.stage1.mb1:0 = activations at 3392 bytes 4
-  buffer %F.stage1.mb1:1 = activations at 3456 bytes 256
-  buffer %F.stage1.mb1:2 = activations at 3712 bytes 256
-  buffer %B.stage1.mb0:0 = activations at 3968 bytes 256
-  buffer %B.stage1.mb1:0 = activations at 4224 bytes 256
-  buffer %scalars = scalars at 5248 bytes 64
+  buffer %recv.F.stage0.mb0.pp1:0 = communication at 2176 bytes 256
+  buffer %recv.F.stage0.mb1.pp1:0 = communication at 2432 bytes 256
+  buffer %load.y.mb0.pp1:0 = activations at 2688 bytes 256
+  buffer %load.y.mb1.pp1:0 = activations at 2688 bytes 256
+  buffer %F.stage1.mb0:0 = activations at 2944 bytes 4
+  buffer %F.stage1.mb0:1 = activations at 3008 bytes 256
+  buffer %F.stage1.mb0:2 = activations at 3264 bytes 256
+  buffer %F.stage1.mb1:0 = activations at 3520 bytes 4
+  buffer %F.stage1.mb1:1 = activations at 3584 bytes 256
+  buffer %F.stage1.mb1:2 = activations at 3840 bytes 256
+  buffer %B.stage1.mb0:0 = activations at 4096 bytes 256
+  buffer %B.stage1.mb1:0 = activations at 4352 bytes 256
+  buffer %scalars = scalars at 2112 bytes 64
   recv.F.stage0.mb0.pp1 on act via pp0.to.pp1 after previous F.stage1.mb0 writes (%recv.F.stage0.mb0.pp1:0)
   load.y.mb0.pp1 on compute writes (%load.y.mb0.pp1:0)
   F.stage1.mb0 on compute after recv.F.stage0.mb0.pp1 reads (%recv.F.stage0.mb0.pp1:0, %parameters.stage1.0, %load.y.mb0.pp1:0) writes (%F.stage1.mb0:0, %F.stage1.mb0:1, %F.stage1.mb0:2)
