@@ -143,8 +143,8 @@ bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selec
   return !any || Namings(dag, strategy, selection, sink, backward).find();
 }
 
-/// The first `recompute` line of each instance, chunk by chunk, that such lines name and whose chunk saves something. False after reporting.
-bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<const directive::Recompute*>& recomputed) {
+/// Where the first `recompute` line names each instance, chunk by chunk, of those that such lines name and whose chunk saves something. False after reporting.
+bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<std::optional<LocId>>& recomputed) {
   const std::size_t errors = sink.error_count();
   for (const Directive& directive : strategy.directives) {
     const auto* recompute = std::get_if<directive::Recompute>(&directive);
@@ -157,8 +157,8 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
         if (!dag.chunks[chunk.index()].bodies[static_cast<std::size_t>(Pass::R)].valid()) continue;
         any = true;
         for (const std::uint32_t instance : found->instances) {
-          const directive::Recompute*& line = recomputed[chunk.index() * selection.instances().size() + instance];
-          if (line == nullptr) line = recompute;
+          std::optional<LocId>& line = recomputed[chunk.index() * selection.instances().size() + instance];
+          if (!line) line = directive::narrowest(target.loc, recompute->loc);
         }
       }
       if (any) continue;
@@ -173,7 +173,7 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
 // ---- rewrite
 
 /// Bodies of the passes that some instance has. Where all instances have an R, the lean F is the one that there is.
-void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<const directive::Recompute* const> recomputed) {
+void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<const std::optional<LocId>> recomputed) {
   std::vector<bool> used(dag.bodies.size());
   const std::size_t instances = dag.chunks.empty() ? 0 : backward.size() / dag.chunks.size();
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
@@ -183,7 +183,7 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<con
       if (const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)]; body.valid()) used[body.index()] = true;
     };
     const auto lines = recomputed.subspan(c * instances, instances);
-    const std::size_t again = instances - static_cast<std::size_t>(std::count(lines.begin(), lines.end(), nullptr));
+    const auto again = static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [](const std::optional<LocId>& line) { return line.has_value(); }));
     Chunk& chunk = dag.chunks[c];
     if (again == instances) {
       BodyId& forward = chunk.bodies[static_cast<std::size_t>(Pass::F)];
@@ -201,7 +201,7 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<con
   keep_bodies(dag, used);
 }
 
-void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward, std::span<const directive::Recompute* const> recomputed) {
+void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward, std::span<const std::optional<LocId>> recomputed) {
   dag.nodes.clear();
   dag.edges.clear();
   dag.nodes.reserve(backward.size() * 8);  // three passes, two messages at both ends, loads
@@ -214,12 +214,12 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
       polls.visit();
       node.instance = instances.at(i);
       const bool halves = backward[c * instances.size() + i] == Backward::halves;
-      const directive::Recompute* const again = recomputed[c * instances.size() + i];
+      const std::optional<LocId>& again = recomputed[c * instances.size() + i];
       for (const Pass pass : kAllPasses) {
-        if (pass == Pass::R ? again == nullptr : is_backward(pass) && halves == (pass == Pass::B)) continue;
+        if (pass == Pass::R ? !again : is_backward(pass) && halves == (pass == Pass::B)) continue;
         node.pass = pass;
-        node.loc = pass == Pass::R ? again->loc : chunk.loc;
-        node.body = pass == Pass::F && again != nullptr && chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(pass)];
+        node.loc = pass == Pass::R ? *again : chunk.loc;
+        node.body = pass == Pass::F && again && chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(pass)];
         dag.nodes.push_back(node);
       }
     }
@@ -235,7 +235,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   const std::uint32_t instances = selection.instances().size();
   if (instances > 1 && !can_be_split(dag, *split, sink)) return false;
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
-  std::vector<const directive::Recompute*> recomputed(backward.size());
+  std::vector<std::optional<LocId>> recomputed(backward.size());
   if (!find_halves(dag, strategy, selection, sink, backward) || !find_recomputed(dag, strategy, selection, sink, recomputed)) return false;
 
   dag.level = Level::split;

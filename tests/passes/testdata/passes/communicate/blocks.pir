@@ -14,7 +14,7 @@ input target: f64[batch: 12*, out: 2] loc("model.pipe":3:1-3:9)
 loss line.loss.0: 24 loc("model.pipe":3:1-3:9)
 chunk stage0.layer0 of stage[0].layer[0] F @stage0.layer0.F B @stage0.layer0.B loc("model.pipe":2:1-2:9)
 chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":3:1-3:9)
-bucket stage0.layer0.0 (layer.0.w) on cluster[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run loc("model.pipe":2:1-2:9)
+bucket stage0.layer0.0 (layer.0.w) on cluster[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run loc("sample.pipe":7:1-7:9)
 directives {
   partition model into stage: 1 loc("sample.pipe":4:1-4:9)
   split batch into mb: 2 loc("sample.pipe":5:1-5:9)
@@ -73,7 +73,7 @@ graph {
   load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> loc("model.pipe":1:1-1:9)
   load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> loc("model.pipe":3:1-3:9)
   load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> loc("model.pipe":3:1-3:9)
-  accumulate.stage0.layer0.0 = accumulate bucket stage0.layer0.0 (grad B.stage0.layer0.mb0 + B.stage0.layer0.mb1) on cluster[] loc("model.pipe":2:1-2:9)
-  update.stage0.layer0.0 = update bucket stage0.layer0.0 (accumulate.stage0.layer0.0) on cluster[] loc("model.pipe":2:1-2:9)
+  accumulate.stage0.layer0.0 = accumulate bucket stage0.layer0.0 (grad B.stage0.layer0.mb0 + B.stage0.layer0.mb1) on cluster[] loc("sample.pipe":7:1-7:9)
+  update.stage0.layer0.0 = update bucket stage0.layer0.0 (accumulate.stage0.layer0.0) on cluster[] loc("sample.pipe":7:1-7:9)
   report.line.loss.0 = report loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) on cluster[] loc("model.pipe":3:1-3:9)
 }

@@ -13,7 +13,7 @@ input x: f64[batch: 12*, in: 2] loc("model.pipe":1:1-1:9)
 input target: f64[batch: 12*, out: 2] loc("model.pipe":3:1-3:9)
 loss line.loss.0: 24 loc("model.pipe":3:1-3:9)
 chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":2:1-2:9)
-bucket stage0.0 (layer.0.w) on cluster[] made <dp: +> loc("model.pipe":2:1-2:9)
+bucket stage0.0 (layer.0.w) on cluster[] made <dp: +> loc("sample.pipe":7:1-7:9)
 stream compute
 stream reduce.cluster
 stream sum.cluster
@@ -54,13 +54,13 @@ graph {
   load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
   load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.cluster, load.target.mb1.cluster, param update.stage0.0) on cluster[] stream compute after B.stage0.mb0 loc("model.pipe":2:1-2:9)
-  all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) over dp on cluster[] stream sum.cluster loc("model.pipe":3:1-3:9)
+  all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) over dp on cluster[] stream sum.cluster loc("sample.pipe":7:1-7:9)
   B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (load.x.mb1.cluster, F.stage0.mb1) on cluster[] stream compute after F.stage0.mb1 loc("model.pipe":2:1-2:9)
-  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[] loc("model.pipe":2:1-2:9)
-  all_reduce.stage0.0 = all_reduce bucket stage0.0 (accumulate.stage0.0) over dp on cluster[] stream reduce.cluster loc("model.pipe":2:1-2:9)
+  accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[] loc("sample.pipe":7:1-7:9)
+  all_reduce.stage0.0 = all_reduce bucket stage0.0 (accumulate.stage0.0) over dp on cluster[] stream reduce.cluster loc("sample.pipe":7:1-7:9)
   report.line.loss.0 = report loss line.loss.0 (all_reduce.line.loss.0.cluster, all_reduce.line.loss.0.cluster:1) on cluster[] stream compute loc("model.pipe":3:1-3:9)
-  sum_squares.stage0.0 = sum_squares bucket stage0.0 (all_reduce.stage0.0) on cluster[] stream compute loc("model.pipe":2:1-2:9)
+  sum_squares.stage0.0 = sum_squares bucket stage0.0 (all_reduce.stage0.0) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
   norm.cluster = norm (sum_squares.stage0.0) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.cluster) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
-  update.stage0.0 = update bucket stage0.0 (all_reduce.stage0.0, norm.cluster) on cluster[] stream compute loc("model.pipe":2:1-2:9)
+  update.stage0.0 = update bucket stage0.0 (all_reduce.stage0.0, norm.cluster) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
 }

@@ -71,24 +71,24 @@ body @stage1.B(%layer.0.contract: saved f64[batch: 6*, out: 2],
 graph {
   load.x.mb0.pp0 = load x [mb: 0] on cluster[pp: 0] stream compute loc("model.pipe":1:1-1:9)
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.pp0, param update.stage0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
-  send.F.stage0.mb0.pp1 = send F stage0 [mb: 0] (F.stage0.mb0) to recv.F.stage0.mb0.pp1 on cluster[pp: 0] stream act.pp0.to.pp1 loc("model.pipe":2:1-2:9)
-  recv.F.stage0.mb0.pp1 = recv F stage1 [mb: 0] from send.F.stage0.mb0.pp1 on cluster[pp: 1] stream act.pp0.to.pp1 loc("model.pipe":2:1-2:9)
+  send.F.stage0.mb0.pp1 = send F stage0 [mb: 0] (F.stage0.mb0) to recv.F.stage0.mb0.pp1 on cluster[pp: 0] stream act.pp0.to.pp1 loc("sample.pipe":6:1-6:9)
+  recv.F.stage0.mb0.pp1 = recv F stage1 [mb: 0] from send.F.stage0.mb0.pp1 on cluster[pp: 1] stream act.pp0.to.pp1 loc("sample.pipe":7:1-7:9)
   load.x.mb1.pp0 = load x [mb: 1] on cluster[pp: 0] stream compute loc("model.pipe":1:1-1:9)
   load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] stream compute loc("model.pipe":5:1-5:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.pp0, param update.stage0.0) on cluster[pp: 0] stream compute after F.stage0.mb0 loc("model.pipe":2:1-2:9)
   F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.target.mb0.pp1, recv.F.stage0.mb0.pp1, param update.stage1.0) on cluster[pp: 1] stream compute loc("model.pipe":4:1-4:9)
-  send.F.stage0.mb1.pp1 = send F stage0 [mb: 1] (F.stage0.mb1) to recv.F.stage0.mb1.pp1 on cluster[pp: 0] stream act.pp0.to.pp1 loc("model.pipe":2:1-2:9)
-  recv.F.stage0.mb1.pp1 = recv F stage1 [mb: 1] from send.F.stage0.mb1.pp1 on cluster[pp: 1] stream act.pp0.to.pp1 loc("model.pipe":2:1-2:9)
+  send.F.stage0.mb1.pp1 = send F stage0 [mb: 1] (F.stage0.mb1) to recv.F.stage0.mb1.pp1 on cluster[pp: 0] stream act.pp0.to.pp1 loc("sample.pipe":6:1-6:9)
+  recv.F.stage0.mb1.pp1 = recv F stage1 [mb: 1] from send.F.stage0.mb1.pp1 on cluster[pp: 1] stream act.pp0.to.pp1 loc("sample.pipe":7:1-7:9)
   B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (recv.F.stage0.mb0.pp1, F.stage1.mb0, param update.stage1.0) on cluster[pp: 1] stream compute after F.stage1.mb0 loc("model.pipe":4:1-4:9)
-  send.B.stage1.mb0.pp0 = send B stage1 [mb: 0] (B.stage1.mb0) to recv.B.stage1.mb0.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
-  recv.B.stage1.mb0.pp0 = recv B stage0 [mb: 0] from send.B.stage1.mb0.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
+  send.B.stage1.mb0.pp0 = send B stage1 [mb: 0] (B.stage1.mb0) to recv.B.stage1.mb0.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("sample.pipe":7:1-7:9)
+  recv.B.stage1.mb0.pp0 = recv B stage0 [mb: 0] from send.B.stage1.mb0.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("sample.pipe":6:1-6:9)
   load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] stream compute loc("model.pipe":5:1-5:9)
   F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (load.target.mb1.pp1, recv.F.stage0.mb1.pp1, param update.stage1.0) on cluster[pp: 1] stream compute after B.stage1.mb0 loc("model.pipe":4:1-4:9)
   B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (load.x.mb0.pp0, recv.B.stage1.mb0.pp0) on cluster[pp: 0] stream compute after F.stage0.mb1 loc("model.pipe":2:1-2:9)
   B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (recv.F.stage0.mb1.pp1, F.stage1.mb1, param update.stage1.0) on cluster[pp: 1] stream compute after F.stage1.mb1 loc("model.pipe":4:1-4:9)
   accumulate.stage1.0 = accumulate bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
-  send.B.stage1.mb1.pp0 = send B stage1 [mb: 1] (B.stage1.mb1) to recv.B.stage1.mb1.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
-  recv.B.stage1.mb1.pp0 = recv B stage0 [mb: 1] from send.B.stage1.mb1.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
+  send.B.stage1.mb1.pp0 = send B stage1 [mb: 1] (B.stage1.mb1) to recv.B.stage1.mb1.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("sample.pipe":7:1-7:9)
+  recv.B.stage1.mb1.pp0 = recv B stage0 [mb: 1] from send.B.stage1.mb1.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("sample.pipe":6:1-6:9)
   sum_squares.stage1.0 = sum_squares bucket stage1.0 (accumulate.stage1.0) on cluster[pp: 1] stream compute loc("model.pipe":4:1-4:9)
   update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0) on cluster[pp: 1] stream compute loc("model.pipe":4:1-4:9)
   report.line.loss.0 = report loss line.loss.0 (F.stage1.mb0:1, F.stage1.mb1:1) on cluster[pp: 1] stream compute loc("model.pipe":5:1-5:9)
@@ -96,21 +96,21 @@ graph {
   accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   sum_squares.stage0.0 = sum_squares bucket stage0.0 (accumulate.stage0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
   update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
-  all_gather.norm.pp0 = all_gather (sum_squares.stage0.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 0] stream gather.pp0 loc("sample.pipe":3:1-3:9)
-  all_gather.norm.pp1 = all_gather (sum_squares.stage1.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 1] stream gather.pp0 loc("sample.pipe":3:1-3:9)
+  all_gather.norm.pp0 = all_gather (sum_squares.stage0.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 0] stream gather.pp0 loc("sample.pipe":6:1-6:9)
+  all_gather.norm.pp1 = all_gather (sum_squares.stage1.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 1] stream gather.pp0 loc("sample.pipe":7:1-7:9)
   norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
   norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.pp0) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
 }
-communicator pp0.to.pp1 pair (cluster[pp: 0], cluster[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("model.pipe":2:1-2:9) {
+communicator pp0.to.pp1 pair (cluster[pp: 0], cluster[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("sample.pipe":6:1-6:9) {
   send.F.stage0.mb0.pp1
   send.F.stage0.mb1.pp1
 }
-communicator pp1.to.pp0 pair (cluster[pp: 1], cluster[pp: 0]) stream grad.pp1.to.pp0 window 2 least 1 loc("model.pipe":4:1-4:9) {
+communicator pp1.to.pp0 pair (cluster[pp: 1], cluster[pp: 0]) stream grad.pp1.to.pp0 window 2 least 1 loc("sample.pipe":7:1-7:9) {
   send.B.stage1.mb0.pp0
   send.B.stage1.mb1.pp0
 }
-communicator group.pp0.pp1 group (cluster[pp: 0], cluster[pp: 1]) stream gather.pp0 loc("sample.pipe":3:1-3:9) {
+communicator group.pp0.pp1 group (cluster[pp: 0], cluster[pp: 1]) stream gather.pp0 loc("sample.pipe":6:1-6:9) {
   all_gather.norm.pp0
 }
 role pp0 at cluster[pp: 0] arena 832 live 704 {

@@ -69,10 +69,10 @@ body @stage0.R(%x: data f64[batch: 6*, in: 2] input x,
 }
 graph {
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0, load.target.mb0, param update.stage0.0, param update.stage0.0:1) loc("model.pipe":2:1-2:9)
-  R.stage0.mb0 = R stage0 [mb: 0] @stage0.R (load.x.mb0, load.target.mb0, param update.stage0.0, param update.stage0.0:1) loc("model.pipe":2:1-2:9)
+  R.stage0.mb0 = R stage0 [mb: 0] @stage0.R (load.x.mb0, load.target.mb0, param update.stage0.0, param update.stage0.0:1) loc("sample.pipe":7:1-7:9)
   B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (load.x.mb0, R.stage0.mb0, R.stage0.mb0:1, param update.stage0.0:1) loc("model.pipe":2:1-2:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1, load.target.mb1, param update.stage0.0, param update.stage0.0:1) loc("model.pipe":2:1-2:9)
-  R.stage0.mb1 = R stage0 [mb: 1] @stage0.R (load.x.mb1, load.target.mb1, param update.stage0.0, param update.stage0.0:1) loc("model.pipe":2:1-2:9)
+  R.stage0.mb1 = R stage0 [mb: 1] @stage0.R (load.x.mb1, load.target.mb1, param update.stage0.0, param update.stage0.0:1) loc("sample.pipe":7:1-7:9)
   B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (load.x.mb1, R.stage0.mb1, R.stage0.mb1:1, param update.stage0.0:1) loc("model.pipe":2:1-2:9)
   load.x.mb0 = load x [mb: 0] loc("model.pipe":1:1-1:9)
   load.target.mb0 = load target [mb: 0] loc("model.pipe":5:1-5:9)
