@@ -69,15 +69,16 @@ const Class kClasses[] = {
     {"BW stage[0].reduce", 0, halves, "0", 6, -1, {0, 5}, {}},
     {"BI stage[1].send mb[0]", 1, halves, "0", 2, 3, {0, 1}, {}},
     {"F stage[0].gather mb[0..2]", 0, whole, "3", 0, -1, {}, {2, 3}, "P3112"},
-    {"B stage[0].gather mb[1]", 0, whole, "3", 2, 3, {}, {4}, "P3112"},
+    {"B stage[1].gather mb[0]", 1, whole, "3", 1, -1, {}, {2, 3}, "P3112"},
 };
 
-/// Where the operation stands in the orders of the two replicas of its rank: before that step; none: nowhere.
-ToolResult check(const Class& one, std::optional<int> first, std::optional<int> second) {
+/// Where the operation stands in the orders of the two replicas of its rank, or in the one that they have together: before that step; none: nowhere.
+ToolResult check(const Class& one, std::optional<int> first, std::optional<int> second, bool together = false) {
   std::string ranks;
   for (int rank = 0; rank < 2; ++rank) {
-    for (int replica = 0; replica < 2; ++replica) {
-      ranks += "        rank r in pp[" + std::to_string(rank) + ".." + std::to_string(rank + 1) + "], d in dp[" + std::to_string(replica) + ".." + std::to_string(replica + 1) + "] {\n";
+    for (int replica = 0; replica < (together ? 1 : 2); ++replica) {
+      const std::string finer = ", d in dp[" + std::to_string(replica) + ".." + std::to_string(replica + 1) + "]";
+      ranks += "        rank r in pp[" + std::to_string(rank) + ".." + std::to_string(rank + 1) + "]" + (together ? "" : finer) + " {\n";
       const Steps steps = one.steps(rank);
       const int at = rank == one.rank ? (replica == 0 ? first : second).value_or(-1) : -1;
       for (int i = 0; i <= static_cast<int>(steps.size()); ++i) {
@@ -129,12 +130,12 @@ TEST(NamedCommunication, StandsAtOnePlaceInTheOrdersOfReplicas) {
 
 // The story is told on the grid, and the hint can be followed.
 TEST(NamedCommunication, IsToldLikeWork) {
-  const ToolResult send = check(kClasses[0], 0, 0);
-  EXPECT_THAT(send.err, HasSubstr("`F stage[0].send mb[0]` waits for `F stage[0] mb[0]`, which the order of `pp[0] dp[0]` puts after it"));
-  EXPECT_THAT(send.err, HasSubstr("    pp[0] dp[0]  [F0.send]\n"));
-  EXPECT_THAT(send.err, HasSubstr("hint: in the order of `pp[0] dp[0]`, move `F stage[0].send mb[0]` behind `F stage[0] mb[0]`"));
-  const ToolResult reduction = check(kClasses[5], 3, 3);
-  EXPECT_THAT(reduction.err, HasSubstr("`B stage[0].reduce` waits for `B stage[0] mb[1]`, which the order of `pp[0] dp[0]` puts after it"));
+  const ToolResult send = check(kClasses[0], 0, 0, true);
+  EXPECT_THAT(send.err, HasSubstr("`F stage[0].send mb[0]` waits for `F stage[0] mb[0]`, which the order of `pp[0]` puts after it"));
+  EXPECT_THAT(send.err, HasSubstr("    pp[0]  [F0.send]\n"));
+  EXPECT_THAT(send.err, HasSubstr("hint: in the order of `pp[0]`, move `F stage[0].send mb[0]` behind `F stage[0] mb[0]`"));
+  const ToolResult reduction = check(kClasses[5], 3, 3, true);
+  EXPECT_THAT(reduction.err, HasSubstr("`B stage[0].reduce` waits for `B stage[0] mb[1]`, which the order of `pp[0]` puts after it"));
   EXPECT_THAT(reduction.err, HasSubstr("[B.reduce]\n"));
   EXPECT_THAT(reduction.err, HasSubstr("move `B stage[0].reduce` behind `B stage[0] mb[1]`"));
 }
