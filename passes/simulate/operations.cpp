@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "ir/dag/terms.h"
@@ -240,7 +241,12 @@ class Simulation {
         const auto end = nodes.begin() + row.ops[group.end - 1].first_node + row.ops[group.end - 1].num_nodes;
         std::sort(begin, end, [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
       }
-      for (const std::uint32_t role : roles_.roles_of(row.devices)) put_in_order(nodes, sequences[role]);
+      // Replicas that no order claims run what the row does in its order, too.
+      std::set<DeviceSetId> sets;
+      for (const NodeId node : nodes) sets.insert(dag_.node(node).devices);
+      std::set<std::uint32_t> roles;
+      for (const DeviceSetId set : sets) roles.insert(roles_.roles_of(set).begin(), roles_.roles_of(set).end());
+      for (const std::uint32_t role : roles) put_in_order(nodes, sequences[role]);
     }
     return sequences;
   }
@@ -251,10 +257,14 @@ class Simulation {
     return position;
   }
 
-  /// The places that the nodes have in a sequence, filled in the order of the nodes.
+  /// The places that nodes have in a sequence, filled in the order of the nodes.
   void put_in_order(std::span<const NodeId> nodes, std::vector<std::uint32_t>& sequence) const {
-    std::vector<std::uint32_t> units;
-    for (const NodeId node : nodes) units.push_back(graph_.unit_of(node));
+    std::vector<std::uint32_t> present = sequence, units;
+    std::sort(present.begin(), present.end());
+    for (const NodeId node : nodes) {
+      const std::uint32_t unit = graph_.unit_of(node);
+      if (std::binary_search(present.begin(), present.end(), unit)) units.push_back(unit);
+    }
     std::vector<std::uint32_t> sorted = units;
     std::sort(sorted.begin(), sorted.end());
     auto next = units.begin();
@@ -264,8 +274,8 @@ class Simulation {
   }
 
   /// With operations whole, or in pieces where the ranks would wait for each other then: other ranks work between the pieces.
-  bool find_times(bool as_written) {
-    rules_.sequences = list_order(as_written);
+  bool find_times(std::vector<std::vector<std::uint32_t>> sequences) {
+    rules_.sequences = std::move(sequences);
     for (const bool whole : {true, false}) {
       if (whole && !has_pieces_) continue;
       join_units(whole);
@@ -277,9 +287,9 @@ class Simulation {
 
   /// In list order; where the ranks would wait for each other then, the members of groups in the order of the plan, and that is reported.
   bool find_times() {
-    if (find_times(true)) return true;
+    if (find_times(list_order(true))) return true;
     const std::vector<bool> started = times_->started();
-    const bool complete = find_times(false);
+    const bool complete = find_times(list_order(false));
     for (const Row& row : table_.rows) {
       for (const Group& group : groups_of(row)) {
         const Op& op = row.ops[group.first];
