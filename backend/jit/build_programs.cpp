@@ -246,7 +246,9 @@ class Build {
       const std::string folder = fs::path(include_ + "/" + std::string(file.path)).parent_path();
       if (auto distrust = distrust_of_folder(folder)) return cannot_use({folder, std::make_error_code(std::errc::permission_denied), std::move(distrust)});
     }
-    const std::string common = compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
+    std::string common;
+    for (const std::string& word : compiler_.command) common += word + "\n";  // `CXX` may add flags
+    common += compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
     names_.clear();
     // A file name is shorter than a name may be; the digest tells files apart.
     for (const ProgramSource& source : sources) names_.push_back(source.name.substr(0, kNameInFile) + "-" + digest(common + source.text).substr(0, 24));

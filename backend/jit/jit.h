@@ -1,7 +1,7 @@
 #pragma once
 // Builds generated programs with the host's compiler and loads them. Objects are cached by content.
 //
-// Guarantees: the key of an object is its source, the flags, the compiler's version and target and the text of the two headers, so an object that is
+// Guarantees: the key of an object is its source, the flags, the compiler's command, version and target and the text of the two headers, so an object that is
 // found is the one that would be built. A file appears in the cache whole or not at all; who loses a race uses the winner's; an object that
 // does not load is built again. The source lies beside the object, and so does what the compiler said when it failed. No compiler is trusted with the law of values: beside the
 // programs a small one is built whose results are known (`self_check.h`), and where its numbers are others none of them is used.
