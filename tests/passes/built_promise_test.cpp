@@ -19,7 +19,7 @@ struct Fault {
 
 TEST(BuiltPromise, AWrongGraphIsAMistakeOfTheCompilerAndGetsNoKernels) {
   const Fault faults[] = {
-      {"no gradient of the last parameter", [](tensor::Graph& model) { model.grads.pop_back(); }, Code::wrong_gradient},
+      {"no gradient of the last parameter", [](tensor::Graph& model) { model.grads.pop_back(); }, Code::broken_dag},
       {"a count of elements that no loss has", [](tensor::Graph& model) { ++model.losses.back().count; }, Code::wrong_report},
   };
   for (const Fault& fault : faults) {
