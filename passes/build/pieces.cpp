@@ -261,10 +261,9 @@ Pieces Cutter::run() {
   return std::move(out_);
 }
 
-/// Integers are inputs of the model, or these under other names: no other op makes them.
-bool names_integers(const Graph& model, const Node& node) { return node.op == Op::rename && !is_floating(model.type(model.result(node)).dtype); }
-
 }  // namespace
+
+bool names_integers(const Graph& model, const Node& node) { return node.op == Op::rename && !is_floating(model.type(model.result(node)).dtype); }
 
 ValueId named_leaf(const Graph& model, ValueId value) {
   for (NodeId def = model.value(value).def; def.valid() && names_integers(model, model.node(def)); def = model.value(value).def) value = model.operands(model.node(def))[0];

@@ -28,6 +28,9 @@ struct Pieces {
   std::vector<std::uint32_t> piece_of;  // per node of the model; kNone
 };
 
+/// Integers are inputs of the model, or these under other names: no other op makes them.
+bool names_integers(const tensor::Graph& model, const tensor::Node& node);
+
 /// The leaf that a value is: of integers under another name, what has the first one. Any other value is itself.
 tensor::ValueId named_leaf(const tensor::Graph& model, tensor::ValueId value);
 

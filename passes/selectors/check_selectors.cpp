@@ -133,7 +133,7 @@ class NameCheck {
     const std::string_view name = nameable_.context.text(used.name);
     const std::vector<bool>* const exists = names_.find(used.name);
     if (exists == nullptr) {
-      if (!unknown_.insert(used.name).second || has_no_loss(used, {})) return;
+      if (!unknown_.insert(used.name).second || has_no_work(used, {})) return;
       report_unknown_name(sink_, used.place(), name, known, nameable_.model);
       return;
     }
@@ -143,17 +143,27 @@ class NameCheck {
       return;
     }
     const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exists->size() || !(*exists)[i]; });
-    if (wrong != used.indices.end() && !has_no_loss(used, *wrong)) report_missing_index(sink_, used.place(), name, *wrong, exists->size());
+    if (wrong != used.indices.end() && !has_no_work(used, *wrong)) report_missing_index(sink_, used.place(), name, *wrong, exists->size());
   }
 
-  /// Reports and returns true if the model has the region, or the one of that index, and its work is on the way to no loss.
-  bool has_no_loss(const UsedCoordinate& used, std::optional<std::uint32_t> index) {
-    const auto found = nameable_.without_loss.find(used.name);
-    if (found == nameable_.without_loss.end() || (index && (*index >= found->second.exists.size() || !found->second.exists[*index]))) return false;
+  /// Reports and returns true if the model has the region, or the one of that index, and a step has no work of it.
+  bool has_no_work(const UsedCoordinate& used, std::optional<std::uint32_t> index) {
+    const auto find_in = [&](const llvm::DenseMap<Symbol, Nameable::Name>& regions) -> const Nameable::Name* {
+      const auto found = regions.find(used.name);
+      return found == regions.end() || (index && (*index >= found->second.exists.size() || !found->second.exists[*index])) ? nullptr : &found->second;
+    };
     const std::string region = std::string(nameable_.context.text(used.name)) + (index ? "[" + std::to_string(*index) + "]" : "");
-    sink_.report(Code::region_without_loss, used.place(), "`{}` reaches no loss, so a step has no work of it", region)
-        .related(found->second.loc, "its results are on the way to no `loss`")
-        .hint("use its result on the way to a `loss`, or remove the call and the lines that name it");
+    if (const Nameable::Name* const found = find_in(nameable_.without_loss)) {
+      sink_.report(Code::region_without_loss, used.place(), "`{}` reaches no loss, so a step has no work of it", region)
+          .related(found->loc, "its results are on the way to no `loss`")
+          .hint("use its result on the way to a `loss`, or remove the call and the lines that name it");
+      return true;
+    }
+    const Nameable::Name* const found = find_in(nameable_.integer_names);
+    if (found == nullptr) return false;
+    sink_.report(Code::region_without_loss, used.place(), "`{}` only gives integers another name, so a step has no work of it", region)
+        .related(found->loc, "whoever reads the integers names them so")
+        .hint("remove `{}` from this line, and name the region that reads its result", region);
     return true;
   }
 

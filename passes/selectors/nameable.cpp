@@ -42,13 +42,13 @@ class Collector {
 bool Nameable::has(RegionId region, const directive::Coordinate& coordinate) const { return has_coordinate(table, context, region, coordinate); }
 
 Nameable nameable(const tensor::Graph& model, const directive::Settings& settings) {
-  Nameable made{model.context(), model.regions, model.name, true, batch_of(model, settings), llvm::DenseMap<Symbol, Nameable::Name>(), {}, llvm::DenseMap<Symbol, Nameable::Name>()};
-  Collector collector(made.table, made.regions), others(made.table, made.without_loss);
+  Nameable made{model.context(), model.regions, model.name, true, batch_of(model, settings), llvm::DenseMap<Symbol, Nameable::Name>(), {}, llvm::DenseMap<Symbol, Nameable::Name>(), llvm::DenseMap<Symbol, Nameable::Name>()};
+  Collector collector(made.table, made.regions), others(made.table, made.without_loss), names(made.table, made.integer_names);
   const std::vector<bool> live = live_forward(model);
   for (std::size_t n = 0; n < live.size(); ++n) {
     const tensor::Node& node = model.nodes()[n];
     if (!live[n]) {
-      others.add(node.region, node.loc);
+      (names_integers(model, node) ? names : others).add(node.region, node.loc);
     } else if (collector.add(node.region, node.loc)) {
       made.innermost.push_back(node.region);
     }
@@ -57,7 +57,7 @@ Nameable nameable(const tensor::Graph& model, const directive::Settings& setting
 }
 
 Nameable nameable(const dag::Dag& dag) {
-  Nameable made{*dag.context, dag.regions, {}, false, batch_of(dag), llvm::DenseMap<Symbol, Nameable::Name>(), {}, llvm::DenseMap<Symbol, Nameable::Name>()};
+  Nameable made{*dag.context, dag.regions, {}, false, batch_of(dag), llvm::DenseMap<Symbol, Nameable::Name>(), {}, llvm::DenseMap<Symbol, Nameable::Name>(), llvm::DenseMap<Symbol, Nameable::Name>()};
   Collector collector(made.table, made.regions);
   for (const dag::Chunk& chunk : dag.chunks) {
     if (collector.add(chunk.region, chunk.loc)) made.innermost.push_back(chunk.region);

@@ -27,6 +27,7 @@ struct Nameable {
   llvm::DenseMap<Symbol, Name> regions;
   std::vector<RegionId> innermost;  // of all work, each once
   llvm::DenseMap<Symbol, Nameable::Name> without_loss;  // regions of operations that no loss needs; one may be in `regions`, too
+  llvm::DenseMap<Symbol, Nameable::Name> integer_names;  // regions that give integers another name, which is no work; likewise
 
   /// Whether work in the region has a coordinate; all has `model`.
   bool has(RegionId region, const directive::Coordinate& coordinate) const;
