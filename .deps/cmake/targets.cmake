@@ -50,7 +50,7 @@ add_custom_target(compiler_tests)
 # piper_test(NAME SOURCES a_test.cpp ... [DEPS target ...] [LABEL folder] [SHARDS n] [TIMEOUT seconds] [RUNS])
 # A GoogleTest executable (main comes from tests/support) that ctest runs in the project root;
 # SHARDS runs its cases as that many processes, for suites that take long.
-# RUNS: it runs plans, needs LibTorch or the program, and so is no test of the compiler half.
+# RUNS: it runs plans or draws them, or needs LibTorch or the program: no test of the compiler half, whose build under sanitizers CI has time for.
 function(piper_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS" "LABEL;SHARDS;TIMEOUT" "SOURCES;DEPS")
   if(NOT arg_SHARDS)
