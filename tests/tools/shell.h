@@ -22,7 +22,7 @@ inline constexpr const char* kTiny =
     "    data:  synthetic(batch: 8, classes: 3)\n"
     "    optim: sgd(lr: 0.1)\n"
     "    steps: 3\n"
-    "    place model on pp[0]\n"
+    "    replicate model over pp\n"
     "}\n";
 
 }  // namespace piper::test

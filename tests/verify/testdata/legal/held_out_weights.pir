@@ -4,9 +4,7 @@ train t {
   steps 1
   dtype f32
   seed 0
-  data synthetic(classes: 0, batch: 4)
   held_out synthetic(classes: 0, batch: 4)
-  optim sgd(lr: constant(0.1, warmup: 0, floor: 0), momentum: 0, weight_decay: 0)
 }
 mesh one(p: 1)
 param w: f32[dim: 2] = ones(1)

@@ -12,6 +12,7 @@ param layer.0.w: f64[in: 2, out: 2] = normal(0.3) loc("model.pipe":2:1-2:9)
 param layer.1.w: f64[out: 2, in: 2] = normal(0.3) loc("model.pipe":4:1-4:9)
 input x: f64[batch: 12*, in: 2] loc("model.pipe":1:1-1:9)
 input target: f64[batch: 12*, in: 2] loc("model.pipe":5:1-5:9)
+input sample.weight: f64[batch: 12*]
 loss line.loss.0: 24 loc("model.pipe":5:1-5:9)
 chunk stage0 of stage[0] F @stage0.F loc("model.pipe":2:1-2:9)
 chunk stage1 of stage[1] F @stage1.F loc("model.pipe":4:1-4:9)
@@ -30,7 +31,8 @@ body @stage0.F(%x: data f64[batch: 6*, in: 2] input x,
   %layer.0.w = port f64[in: 2, out: 2]
   %layer.0.contract = contract(%x, %layer.0.w) {dims: [in]} : f64[batch: 6*, out: 2] @F loc("model.pipe":2:1-2:9)
 }
-body @stage1.F(%target: data f64[batch: 6*, in: 2] input target,
+body @stage1.F(%sample.weight: data f64[batch: 6*] input sample.weight,
+    %target: data f64[batch: 6*, in: 2] input target,
     %layer.0.contract: data f64[batch: 6*, out: 2],
     %layer.1.w: param f64[out: 2, in: 2] param layer.1.w)
     -> (%sum: loss_sum f64[] loss line.loss.0) {
@@ -40,16 +42,22 @@ body @stage1.F(%target: data f64[batch: 6*, in: 2] input target,
   %layer.1.contract = contract(%layer.0.contract, %layer.1.w) {dims: [out]} : f64[batch: 6*, in: 2] @F loc("model.pipe":4:1-4:9)
   %sub = sub(%layer.1.contract, %target) : f64[batch: 6*, in: 2] @F loc("model.pipe":5:1-5:9)
   %square = square(%sub) : f64[batch: 6*, in: 2] @F loc("model.pipe":5:1-5:9)
-  %sum = sum(%square) {dims: [batch, in]} : f64[] @F loc("model.pipe":5:1-5:9)
+  %sum.rows = sum(%square) {dims: [in]} : f64[batch: 6*] @F loc("model.pipe":5:1-5:9)
+  %sum.least = fill() {scalar: 0.5, shape: f64[]} : f64[] @F loc("model.pipe":5:1-5:9)
+  %sample.weight = port f64[batch: 6*]
+  %sum.weighed = select_ge(%sample.weight, %sum.least, %sum.rows) : f64[batch: 6*] @F loc("model.pipe":5:1-5:9)
+  %sum = sum(%sum.weighed) {dims: [batch]} : f64[] @F loc("model.pipe":5:1-5:9)
 }
 graph {
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.pp0, param _:0) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.pp0, param _:0) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
-  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.target.mb0.pp1, F.stage0.mb0, param _:0) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
-  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (load.target.mb1.pp1, F.stage0.mb1, param _:0) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.sample.weight.mb0.pp1, load.target.mb0.pp1, F.stage0.mb0, param _:0) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (load.sample.weight.mb1.pp1, load.target.mb1.pp1, F.stage0.mb1, param _:0) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
   load.x.mb0.pp0 = load x [mb: 0] on cluster[pp: 0] loc("model.pipe":1:1-1:9)
   load.x.mb1.pp0 = load x [mb: 1] on cluster[pp: 0] loc("model.pipe":1:1-1:9)
+  load.sample.weight.mb0.pp1 = load sample.weight [mb: 0] on cluster[pp: 1]
   load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  load.sample.weight.mb1.pp1 = load sample.weight [mb: 1] on cluster[pp: 1]
   load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] loc("model.pipe":5:1-5:9)
   report.line.loss.0 = report loss line.loss.0 (F.stage1.mb0, F.stage1.mb1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
 }
