@@ -16,7 +16,7 @@ help:
 	@echo "make build   set up and leave the program at build/release/piper"
 	@echo "make bench   run the benchmarks"
 	@echo "make asan    the tests under the address and undefined-behaviour sanitizers"
-	@echo "make asan-quick  those of the compiler half under them, which CI runs behind make test"
+	@echo "make asan-quick  the tests of the compiler half under the address and undefined-behaviour sanitizers"
 	@echo "make tsan    the tests under the thread sanitizer"
 	@echo "make setup   fetch what the build needs: system packages, pinned wheels"
 	@echo "make clean   remove build/ (the download cache stays)"
