@@ -13,7 +13,7 @@
 
 namespace piper {
 
-/// What a device does in a second; none: not stated.
+/// The rates of a device per second; none: not stated.
 struct DeviceRates {
   std::optional<double> flops_f64, flops_f32, flops_bf16;  // operations
   std::optional<double> bandwidth;                         // bytes between the device and its memory

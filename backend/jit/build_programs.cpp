@@ -197,7 +197,7 @@ class Build {
   /// Nobody wants the programs any more. A source that has no object yet stays: another process may be compiling it.
   bool stopped() const { return can_be_read(options_.stop); }
 
-  /// What is said of a cache that is not used, and what can be done.
+  /// The report of a cache that is not used, with its remedy.
   struct Refused {
     piper::Code code = piper::Code::cache_not_writable;
     std::string cause, hint;
@@ -300,7 +300,7 @@ class Build {
     return false;
   }
 
-  /// What cannot be used is built in another folder, or interpreted.
+  /// Records why a cache is not used: the programs are built in another folder, or interpreted.
   Built cannot_use(Unwritten unwritten) {
     unwritten_ = std::move(unwritten);
     return Built::no_compiler;

@@ -20,7 +20,7 @@ struct Distrust {
 /// Nothing: the folder is trusted. It must exist.
 std::optional<Distrust> distrust_of_folder(const std::string& folder);
 
-/// Of a file that is open; `path` names it.
+/// The same for an open file; `path` is its name in reports.
 std::optional<Distrust> distrust_of_file(int file, const std::string& path);
 
 }  // namespace piper::backend

@@ -26,7 +26,7 @@ class Rows {
 
 /// `rank 0`, `pp0 x 8` where eight devices do the same.
 std::string rank_text(const passes::Timeline::Rank& rank);
-/// What a stage counts as, behind figures: `, stages weighed by cost`; empty where there is nothing to say.
+/// The rule for stages, behind figures: `, stages weighed by cost`; empty if no rule applies.
 std::string stages_text(const passes::Timeline& timeline);
 /// `makespan 48, bubble 12.5 % of the span and 25.0 % of the makespan`.
 std::string figures_text(const passes::Timeline& timeline);

@@ -187,7 +187,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   pipes.reset();
   session.words().clear();
   if (result.failure) {
-    // What training gave is there all the same.
+    // Training succeeded: its results are kept.
     if (result.trained && tells) {
       write_recorded(session, subject, *made);
       print_end(session.words(), result, {}, std::nullopt);

@@ -285,7 +285,7 @@ struct Data {
   LocId classes_loc = {}, batches_loc = {};
 };
 
-/// What a plan is made for: its workspaces are those of kernels for it.
+/// The devices that a plan is for: its workspaces are those of their kernels.
 enum class Platform : std::uint8_t { cpu, cuda };
 inline constexpr const char* kPlatformNames[] = {"cpu", "cuda"};
 /// Behind a figure of memory: ` in a plan for `cuda``; empty for the usual device.

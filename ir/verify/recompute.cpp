@@ -171,7 +171,7 @@ class Recompute {
     return std::nullopt;
   }
 
-  /// What runs a second time takes time. False after a report.
+  /// Every operation that runs again has a reader, because it takes time. False after a report.
   bool all_read(const dag::Chunk& chunk, const dag::Body& again) {
     std::vector<bool> read(again.graph.values().size());
     for (const dag::BodyPort& port : again.outputs) read[port.value.index()] = true;

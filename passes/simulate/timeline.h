@@ -31,7 +31,7 @@ struct Timeline {
   enum class Source : std::uint8_t { operations, plan, measured };
   Unit unit = Unit::cost;
   Source source = Source::operations;
-  /// What a stage counts as (operations): what it costs; as much as any other; or, of a schedule by itself, as its links of the chain.
+  /// The weight of a stage (operations): its cost; the same for all; or, in a schedule by itself, its number of links of the chain.
   enum class Stages : std::uint8_t { weighed, equal, links };
   Stages stages = Stages::links;
 

@@ -185,7 +185,7 @@ class SettingCall {
     return device;
   }
 
-  /// Of the data sheet, as far as the line does not say otherwise.
+  /// The rates of the data sheet, each replaced by what the line states.
   DeviceRates rates() {
     DeviceRates rates;
     if (const auto kind = argument(5)) {
