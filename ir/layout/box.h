@@ -1,9 +1,8 @@
 #pragma once
-// Boxes: which part of a value a device holds.
+// Boxes: the part of a value that a device holds.
 //
-// A part has, per dimension, where it begins in the whole value, how many positions it has and how many the whole has. An axis of k members cuts n positions into
-// contiguous blocks of which the first n mod k have one more than the others. Which block is whose follows from the coordinates of the device, so that a part is a
-// fact about a type, a layout and a device, and nothing else has to know it.
+// A box has one interval per dimension: first index, extent and global extent. An axis of k members divides n positions into contiguous shards, of
+// which the first n mod k have one position more than the others. A box follows from a type, a layout and the coordinates of a device alone.
 //
 //   f32[batch: 8, dim: 5]  <dp: batch, tp: dim>   on dp: 2, tp: 2   at (1, 0)     batch 4 +4 of 8, dim 0 +3 of 5
 
@@ -26,29 +25,30 @@ struct Stretch {
 };
 
 inline Stretch whole(std::int64_t extent) { return {0, extent, extent}; }
-/// Block `index` of `count` of a stretch.
+/// Shard `index` of `count` of an interval.
 Stretch block(const Stretch& of, std::int64_t count, std::int64_t index);
 
-/// One stretch per dimension of a type.
+/// One interval per dimension of a type.
 using Box = std::vector<Stretch>;
 
-/// Axes that cut one thing, by their places in the mesh, outermost first.
+/// Axes that shard one dimension or bucket, as positions in the mesh, outermost first.
 using AxisList = llvm::SmallVector<std::uint32_t, 2>;
-/// Positions and the axes that cut them.
+/// An interval and the axes that shard it.
 struct Cut {
   Stretch of;
   AxisList axes;
   friend bool operator==(const Cut&, const Cut&) = default;
 };
-/// What a device has of them: each axis cuts what the one before left.
+/// The interval of one device: each axis divides the shard that the axis before it left.
 Stretch part(const Cut& cut, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 
-/// The axes that do `how` to a value.
+/// The axes with layout `how`, outermost first.
 AxisList axes_of(const Layout& layout, AxisShare how, const Mesh& mesh);
-/// The same without their order, and a layout in which these do, outermost first.
+/// The same as a mask, and a layout in which the axes of a mask have layout `how`, in mesh order.
 AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh);
 Layout layout_over(AxisMask axes, AxisShare how, const Mesh& mesh);
-/// What the device at these coordinates holds of a value of a whole type. A summand is as large as the value.
+/// The box of a value of global type `type` on the device at these coordinates. A partial value has full
+/// extents.
 Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 
 }  // namespace piper

@@ -13,7 +13,8 @@ AxisShare Layout::on(Symbol axis) const {
 
 namespace {
 
-/// Axes that share a dimension or a bucket in their order, and these groups by the first name in each, so that the order of symbols plays no part.
+/// Axes of one dimension or bucket keep their order; these groups are sorted by the first name in each, so that the result does not depend on
+/// symbol numbers.
 void sort_groups(Layout& layout, const SymbolTable& symbols) {
   const auto together = [](const AxisShare& a, const AxisShare& b) { return a == b && a.share != Share::partial; };
   const auto first_name = [&](const Layout::Axis& axis) {

@@ -1,14 +1,14 @@
 #pragma once
-// Layouts: what each device holds of a value, mesh axis by mesh axis.
+// Layouts: what each mesh axis does to a value.
 //
 //   repeat    the value, bit-equal on all members of the axis             nothing is printed
 //   cut       a block of one dimension (box.h says which)                 dp: batch
 //   partial   a summand; the value is the sum over the members            dp: +
 //   flat      a block of a bucket, whose values lie end to end            dp: flat
 //
-// Several axes may cut one dimension, or a bucket: their order says which of them is outermost.
+// Several axes may shard one dimension or a bucket; they are listed outermost first.
 //
-//   dp: batch, tp: batch     dp cuts the batch, tp each block of it
+//   dp: batch, tp: batch     dp shards the batch, tp each shard of dp
 
 #include <compare>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace piper {
 
 enum class Share : std::uint8_t { repeat, cut, partial, flat };
 
-/// What one axis makes of a value.
+/// The layout of a value along one axis.
 struct AxisShare {
   Share share = Share::repeat;
   Symbol dim = {};  // cut: the dimension
@@ -35,7 +35,8 @@ struct AxisShare {
   static AxisShare flat() { return {Share::flat, {}}; }
 };
 
-/// The axes that do not repeat a value. Those that cut the same stand in their order, outermost first.
+/// The axes along which a value is not replicated. Axes that shard the same dimension stand outermost
+/// first.
 struct Layout {
   struct Axis {
     Symbol name;
@@ -44,14 +45,14 @@ struct Layout {
   };
   llvm::SmallVector<Axis, 2> axes;
 
-  /// Adds an axis, as the innermost of those that cut the same. It must not be there yet; one that repeats adds nothing.
+  /// Adds an axis as the innermost of its dimension. It must be new; a replicating axis is not stored.
   void add(Symbol axis, AxisShare how) {
     if (how.share != Share::repeat) axes.push_back({axis, how});
   }
   AxisShare on(Symbol axis) const;
 };
 
-/// A layout of a table. The default one repeats on all axes.
+/// A layout of a table. The default one is replicated along all axes.
 class LayoutId {
  public:
   constexpr LayoutId() = default;
@@ -64,7 +65,7 @@ class LayoutId {
   std::uint32_t value_ = 0;
 };
 
-/// Equal layouts have equal ids: what differs in the order of axes that cut different dimensions is one layout.
+/// Equal layouts have equal ids. The order of axes that shard different dimensions does not matter.
 class LayoutTable {
  public:
   explicit LayoutTable(const SymbolTable& symbols) : symbols_(symbols) { intern({}); }
@@ -78,7 +79,8 @@ class LayoutTable {
   std::map<std::vector<Layout::Axis>, LayoutId> ids_;
 };
 
-/// `dp: batch, tp: +`; empty where all axes repeat. `name` writes a name as the text around does, in quotes where it needs them; a dimension named as a layout is always in quotes.
+/// `dp: batch, tp: +`; empty for a replicated value. `name` prints a name, with quotes if the surrounding text needs them; a dimension named like a
+/// layout is always quoted.
 std::string print(const Layout& layout, const SymbolTable& symbols, llvm::function_ref<std::string(std::string_view)> name);
 
 }  // namespace piper

@@ -30,7 +30,7 @@ class AdjointRule {
   ValueId dy() const { return request_.dy[0]; }
   const Type& type(ValueId value) const { return graph_.type(value); }
 
-  /// One op on behalf of operand `for_`.
+  /// Emits one op for the adjoint of operand `for_`.
   ValueId op(Op op, std::vector<ValueId> operands, Attrs attrs = {}) { return emit_(op, std::move(operands), std::move(attrs), for_, 0); }
   ValueId op(Op op, std::vector<ValueId> operands, double scalar) {
     Attrs attrs;
@@ -43,7 +43,7 @@ class AdjointRule {
     return this->op(op, std::move(operands), std::move(attrs));
   }
 
-  /// The same numbers, rounded if need be, in that type.
+  /// The value cast to that type.
   ValueId as(DType dtype, ValueId value) {
     if (type(value).dtype == dtype) return value;
     Attrs to;
@@ -51,13 +51,14 @@ class AdjointRule {
     return op(Op::cast, {value}, std::move(to));
   }
 
-  /// Sums what the operand lacks (it was broadcast) and restores its memory order.
+  /// Sums over the dimensions that the operand lacks (it was broadcast) and restores its memory
+  /// order.
   ValueId fit(ValueId value, ValueId operand);
   void give(std::size_t i, ValueId value) { adjoints_[i] = fit(value, x(i)); }
-  /// A product over `dims`; without any, a pointwise one.
+  /// A product over `dims`; pointwise if `dims` is empty.
   ValueId product(ValueId a, ValueId b, const std::vector<Dim>& dims);
 
-  /// The adjoint of each operand that is wanted, made on its behalf.
+  /// The adjoint of each wanted operand, emitted for that operand.
   template <typename First>
   void one(First first) { only(0, first); }
   template <typename First, typename Second>
@@ -73,7 +74,7 @@ class AdjointRule {
 
   /// Along the dimension of `slice`, `pad` and `concat`.
   std::int64_t extent_of(ValueId value) const { return type(value).dims[*type(value).find(attrs_.dims[0])].extent; }
-  /// What cuts `value` out of something that it starts in at `from`.
+  /// The attributes of the slice that takes `value` out of a larger value at `from`.
   Attrs part_of(ValueId value, std::int64_t from) const {
     Attrs part;
     part.dims = attrs_.dims;
@@ -129,7 +130,8 @@ void AdjointRule::contract() {
 }
 
 void AdjointRule::attend() {
-  // One op computes all three adjoints; it is for the first one that is wanted, and for an operand that is no parameter if there is one.
+  // One op computes all three adjoints. It is tagged by a wanted operand that is no parameter if there is one, else by the first wanted
+  // one.
   const ValueId first = emit_(Op::attend_grad, {x(0), x(1), x(2), y(), results_[1], dy()}, attrs_, 0, 0);
   for (std::size_t i = 0; i < 3; ++i) {
     if (wanted(i)) adjoints_[i] = ValueId(first.value() + static_cast<std::uint32_t>(i));
@@ -173,7 +175,8 @@ std::vector<ValueId> AdjointRule::run() {
     case Op::silu: one([&] { return op(Op::silu_grad, {x(), dy()}); }); break;
     case Op::select_ge: case Op::select_lt: only(2, [&] { return op(op_, {x(0), x(1), dy()}); }); break;
     case Op::dropout: one([&] { return op(Op::dropout, {dy()}, attrs_); }); break;
-    // What is already rounded may stand for the adjoint of what was rounded from: products take it as it is.
+    // The adjoint of the rounded value may stand for that of the value before rounding: products take it as
+    // it is.
     case Op::cast: one([&] { return wide(type(y()).dtype) == type(x()).dtype ? dy() : as(type(x()).dtype, dy()); }); break;
     case Op::sum:
       one([&] {

@@ -239,7 +239,7 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
     }
   }
 
-  // The groups take their order from a; an operand that lies otherwise is copied into that order.
+  // The groups take their order from a; an operand with another memory order is copied into it.
   const GemmForm form = gemm_form(left, right, dims);
   const DType dtype = left.dtype;
   if (form.direct) return rounded(op(Op::contract, {a, b}, std::move(attrs)), dtype);
@@ -253,7 +253,8 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
   const auto lies_as = [](const Type& type, const std::vector<Symbol>& order) {
     return std::equal(order.begin(), order.end(), type.dims.begin(), type.dims.end(), [](Symbol name, const Dim& dim) { return name == dim.name; });
   };
-  // Extents and element types are checked before a copy is made: the same product of operands that lie right.
+  // Extents and element types are checked before a copy is made, on the same product with operands in the
+  // right memory order.
   const auto a_order = names({&form.batched, &form.rest_a, &form.summed}), b_order = names({&form.batched, &form.summed, &form.rest_b});
   const auto ordered = [](const Type& type, const std::vector<Symbol>& order) {
     Type result{type.dtype, {}};

@@ -1,8 +1,8 @@
 #pragma once
-// Building forward ops: the language's rules for names of dimensions, on top of `Graph`. Used by lowering, import and tests.
+// Building forward ops: the language's rules for dimension names, on top of `Graph`. Used by lowering, import and tests.
 //
-// Guarantees: every call checks the shape rule first and gives a value or the reason why not, in the user's words with the shapes
-// shown; nothing is appended on failure. Products come out in the memory order that code generation needs.
+// Guarantees: every call checks the shape rule first and returns a value or an error in the user's words with the shapes shown;
+// on failure nothing is appended. Products have the memory order that code generation needs.
 //
 //   Builder build(graph);
 //   build.at(region, loc, "block.3.mlp.0");
@@ -22,7 +22,7 @@ namespace piper::tensor {
 struct Built {
   ValueId value;
   std::string error;
-  bool mixes_dtypes = false;  // the error is of operands of different floating types
+  bool mixes_dtypes = false;  // the operands have different floating types
 
   Built() = default;
   Built(ValueId value) : value(value) {}
@@ -42,9 +42,11 @@ class Builder {
  public:
   explicit Builder(Graph& graph) : graph_(graph) {}
 
-  /// Where the ops that follow stand: `path` is the logical call path (`block.3.mlp.0`) that names their results.
+  /// Sets the place of the following ops: `path` is the logical call path (`block.3.mlp.0`) that names their
+  /// results.
   void at(RegionId region, LocId loc, std::string path);
-  /// As reasons name the ops that follow, up to the next place; else by the names of the table. The text must outlive them.
+  /// The name of the following ops in error texts, until the next place; by default that of the table. The text must
+  /// outlive them.
   void called(std::string_view name) { called_ = name; }
   /// The call path alone decides names; the location may change per expression.
   void at(LocId loc) { loc_ = loc; }
@@ -80,12 +82,12 @@ class Builder {
   // ---- parts of one dimension; `along` invalid: the last
   /// The positions [from, to).
   Built slice(ValueId a, std::int64_t from, std::int64_t to, Symbol along = {});
-  /// With so many zeros in front and behind.
+  /// With `before` zeros in front and `after` behind.
   Built pad(ValueId a, std::int64_t before, std::int64_t after, Symbol along = {});
-  /// Position i goes to i + places; what comes in is 0.
+  /// Position i goes to i + places; vacated positions are 0.
   Built shift(ValueId a, std::int64_t places, Symbol along = {});
   Built concat(ValueId a, ValueId b, Symbol along = {});
-  /// first, first + step, ...: as many as `like` has along the dimension, of its element type.
+  /// first, first + step, ...: as long as `like` along the dimension, of its element type.
   Built iota(ValueId like, double first, double step, Symbol along = {});
   /// Rotary embedding: pair i of the last dimension (i, i + half) of position t along `along` is turned by t base^(-i / half).
   /// Angles are computed in f64.
@@ -94,18 +96,19 @@ class Builder {
   // ---- products
   /// `a @ b`: sums over the shared names except the leading run common to both, which is batched.
   Built matmul(ValueId a, ValueId b);
-  /// Sums over `dims`; other shared names are batched. Copies an operand into another memory order where a product needs that.
+  /// Sums over `dims`; other shared names are batched. Copies an operand into another memory order if the product needs it.
   Built contract(ValueId a, ValueId b, std::vector<Symbol> dims);
   /// Scores are scaled by 1 / sqrt(width).
   Built attend(ValueId q, ValueId k, ValueId v, bool causal);
   Built lookup(ValueId table, ValueId indices) { return op(Op::lookup, {table, indices}); }
 
   /// A `loss` statement: appends the sum of `elements` and the loss's row. Elements made by a `cross_entropy` with `ignore` count where its target
-  /// counts; fails where this does not say how many count (`loss_mask.h`).
+  /// counts; fails if it is unknown how many count (`loss_mask.h`).
   Built loss(std::string_view name, ValueId elements);
 
  private:
-  /// What adds up is made in the wide type of its operands; programs go on with what that is in theirs, and a loss with what was rounded.
+  /// Casts a result that an op computed in the wide type back to the type of the operands. `unrounded` finds the wide value again, for
+  /// losses.
   Built rounded(Built made, DType dtype);
   ValueId unrounded(ValueId a) const;
   Symbol last_dim(ValueId a) const;

@@ -8,7 +8,7 @@ namespace piper::tensor {
 
 namespace {
 
-/// What result `i` of an op is called behind the op's own name.
+/// The suffix of result `i` behind the op's name.
 std::string_view result_suffix(Op op, std::size_t i) {
   if (op == Op::attend) return i == 0 ? "" : ".lse";
   if (op == Op::attend_grad) return i == 0 ? ".q" : i == 1 ? ".k" : ".v";

@@ -38,7 +38,7 @@ struct Value {
   NodeId def;                // invalid: an input, a weight or a port of the graph
   std::uint16_t result = 0;  // position among the results of `def`
   Symbol name;               // stable name for text and generated code; unique in the graph, derived from op and logical path
-  LayoutId layout = {};      // in bodies: what each device holds of it
+  LayoutId layout = {};      // in bodies: its layout
 };
 
 struct Node {
@@ -65,7 +65,7 @@ struct Param {
   ValueId value;
   Init init;
   LocId loc;
-  bool frozen = false;  // it stays as it starts: no gradient, no update (`freeze`)
+  bool frozen = false;  // it keeps its initial values: no gradient, no update (`freeze`)
 };
 
 /// A data input: its sampled dimension is the batch.
@@ -79,7 +79,7 @@ struct Input {
 struct LossMask {
   InputId targets;
   std::int32_t ignore = 0;
-  ValueId count;  // a leaf, f64[]: how many they are over the whole batch
+  ValueId count;  // a leaf, f64[]: their number over the whole batch
   friend bool operator==(const LossMask&, const LossMask&) = default;
 };
 
@@ -94,7 +94,8 @@ struct Loss {
   std::optional<LossMask> mask = {};
 };
 
-/// The adjoint of one use of a parameter, a value that nothing else uses, made where the use stands: uses are added by whoever holds the parameter, never here, so that chunks stay independent.
+/// The adjoint of one use of a parameter: a value without other uses, computed in the region of that use. The owner of the parameter adds up its
+/// uses, so that chunks stay independent.
 struct ParamGrad {
   ParamId param;
   ValueId value;
@@ -139,7 +140,7 @@ class Graph {
   /// Mutable access for passes that divide extents in place.
   std::vector<Value>& mutable_values() { return values_; }
   void set_layout(ValueId value, LayoutId layout) { values_[value.index()].layout = layout; }
-  /// Appends an op with known result types and names: what a reader of text has. No rule is checked; `verify` does that.
+  /// Appends an op with known result types and names, for the parser. No rule is checked; `verify` does that.
   NodeId add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types, std::span<const Symbol> names);
 
  private:
@@ -149,7 +150,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Value> values_;
   std::vector<ValueId> operands_;
-  std::unordered_map<Symbol, std::uint32_t> taken_;  // value names; how often each was asked for
+  std::unordered_map<Symbol, std::uint32_t> taken_;  // value names; how often each was requested
 };
 
 }  // namespace piper::tensor

@@ -1,6 +1,6 @@
 #pragma once
-// What makes a graph well-formed, one fact at a time: the reader of text and `verify` ask the same questions. Each check gives the reason
-// why not, or an empty text.
+// The conditions of a well-formed graph, checked by the parser and by `verify`. Each check returns an error text, empty if the condition
+// holds.
 
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace piper::tensor {
 
-/// The elements are floating, the sum is a scalar of the type of their sums made in F, the count is that of the elements.
+/// The elements are floating, the sum is an F scalar in their wide type, the count is their number.
 std::string check_loss(const Graph& graph, const Loss& loss);
-/// The gradient has its parameter's type, in the dtype of its sums, and is made in the backward pass.
+/// The gradient has its parameter's type in the wide dtype and is computed in the backward pass.
 std::string check_grad(const Graph& graph, const ParamGrad& grad);
 /// "`f32[a: 2]` and `f32[]`".
 std::string types_text(std::span<const Type> types, const SymbolTable& symbols);

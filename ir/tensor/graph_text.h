@@ -16,8 +16,8 @@
 //     grad "mlp.0.up" %d.mlp.0.up
 //   }
 //
-// A leaf that is neither input nor weight is `%name = port TYPE`. In a body a type is followed by the layout of the value, where some axis does not repeat it:
-// `f32[batch: 4*, dim: 8]<dp: batch>` (ir/layout). Where a line has a location, `loc(...)` ends it.
+// A leaf that is neither input nor weight is `%name = port TYPE`. In a body a type is followed by the layout of the value unless it is replicated:
+// `f32[batch: 4*, dim: 8]<dp: batch>` (ir/layout). `loc(...)` ends a line that has a location.
 
 #include <optional>
 #include <string>
@@ -31,14 +31,14 @@ namespace piper::tensor {
 struct PrintOptions {
   bool locations = true;
   std::size_t indent = 0;  // spaces before every line
-  bool all_regions = true;  // also those of derivatives, where they are the regions of what they are `of`
+  bool all_regions = true;  // also on derivatives, whose regions are those of the values they are `of`
 };
 
 std::string print(const Graph& graph, PrintOptions options = {});
-/// The lines between the braces alone.
+/// Only the lines between the braces.
 std::string print_lines(const Graph& graph, PrintOptions options = {.locations = true, .indent = 2});
 
-/// `%block.3.mlp.0.gelu`; quoted where the name is no plain one.
+/// `%block.3.mlp.0.gelu`; quoted unless the name is plain.
 std::string value_text(const Graph& graph, ValueId value);
 /// The shortest text that reads back as `number`.
 std::string number_text(double number);
@@ -49,15 +49,15 @@ std::string init_text(const Init& init);
 /// `<dp: batch, tp: +>`
 std::string layout_text(const Context& context, LayoutId layout);
 
-/// Reads a graph and verifies it; nothing after reporting what is wrong.
+/// Reads a graph and verifies it; nothing after reporting an error.
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink);
 /// Reads a graph that starts at byte `position` of a file with text, and moves `position` behind it. Not verified.
 std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context, DiagnosticSink& sink);
-/// Reads lines into `graph` from `position` up to a `}` that it leaves standing. Not verified. False after reporting what is wrong.
+/// Reads lines into `graph` from `position` up to a `}` that it does not consume. Not verified. False after reporting an error.
 bool parse_lines(FileId file, std::size_t& position, Graph& graph, DiagnosticSink& sink);
 
-/// Reports what no graph may be: an operand used before it is made, types that differ from the shape rules, repeated names, losses
-/// that are no scalar, gradients that do not match their parameter. True when there is nothing to report.
+/// Reports violations: an operand used before its definition, types that differ from the shape rules, repeated names, losses that
+/// are no scalar, gradients that do not match their parameter. True if there are none.
 bool verify(const Graph& graph, DiagnosticSink& sink);
 
 }  // namespace piper::tensor

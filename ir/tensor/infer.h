@@ -1,5 +1,5 @@
 #pragma once
-// What the shape rules share: the operands of one op, and how a rule says why they do not fit. Used by infer*.cpp alone.
+// Helpers of the shape rules: the operands of one op, and error texts. Used by infer*.cpp alone.
 
 #include <span>
 #include <string>
@@ -22,7 +22,7 @@ class ShapeRule {
   const std::span<const Type> operands;
   const Attrs& attrs;
   const SymbolTable& symbols;
-  const std::string_view called;  // as reasons name the op
+  const std::string_view called;  // the op's name in error texts
 
  private:
   // ---- results
@@ -37,7 +37,7 @@ class ShapeRule {
   /// "`f32[a: 2]`, `f32[b: 3]` and `f32[]`".
   std::string show_operands() const;
 
-  // ---- checks: the reason why not, or empty
+  // ---- checks: an error text, empty if it holds
   std::string all_floating(std::size_t from, std::size_t to);
   std::string all_in(const std::vector<Symbol>& dims, const Type& type) const;
   /// One dimension is named, operand `i` has it, and it counts no samples.
@@ -66,15 +66,15 @@ class ShapeRule {
   Inferred attend();
   Inferred attend_grad();
 
-  bool mixes_dtypes_ = false;  // what a check has found
+  bool mixes_dtypes_ = false;  // the error of a check
 };
 
-/// A value with more is refused: sizes in bytes and offsets stay far below 2^63.
+/// Values with more elements are refused, so that sizes in bytes and offsets stay far below 2^63.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 /// Dimensions are found by their names, one after the other.
 inline constexpr std::size_t kMostDims = 256;
 
-/// Why `type` can be no value's type (a repeated name, an extent below 1, too many dimensions, more elements than can be counted), or empty.
+/// An error text if no value may have `type` (a repeated name, an extent below 1, too many dimensions or elements), else empty.
 std::string check_type(const Type& type, const SymbolTable& symbols);
 
 /// `type` without the dimensions `dims`.

@@ -1,4 +1,5 @@
-// Which parts of the operands give which parts of the results, and what that means for samples.
+// Layout rules: the layouts of results that follow from layouts of operands, and what that means
+// for samples.
 
 #include <algorithm>
 
@@ -25,10 +26,10 @@ class Rows {
   using Shares = llvm::SmallVector<AxisShare, 4>;
   using ResultShares = llvm::SmallVector<AxisShare, 3>;
 
-  // Of narrow summands each is rounded by itself, as that of a microbatch is.
+  // Narrow partial values are each rounded by themselves, as those of a microbatch are.
   void add(Shares operands, ResultShares results) { rows_.push_back({std::move(operands), std::move(results)}); }
 
-  /// The operands, those that have the dimension cut along it.
+  /// The operands, sharded along `dim` if they have it.
   Shares parts(Symbol dim) const { return cut_where_present<Shares>(operands_, dim); }
   ResultShares results_of(Symbol dim) const { return cut_where_present<ResultShares>(results_, dim); }
   ResultShares partial_results() const { return ResultShares(results_.size(), AxisShare::partial()); }
@@ -39,9 +40,9 @@ class Rows {
     return shares;
   }
 
-  /// Element by element along it.
+  /// Elementwise along `dim`.
   void along(Symbol dim) { add(parts(dim), results_of(dim)); }
-  /// Each part holds a term of a sum along it.
+  /// Sharded operands give partial results, because the op sums along `dim`.
   void to_summands(Symbol dim) { add(parts(dim), partial_results()); }
   /// Linear in these operands together.
   void linear(std::initializer_list<std::size_t> in) {
@@ -50,7 +51,7 @@ class Rows {
     add(std::move(shares), partial_results());
   }
 
-  /// Of all types, each once.
+  /// The dimensions of all types, each once.
   std::vector<Symbol> dimensions() const {
     std::vector<Symbol> dims;
     for (const std::span<const Type> types : {operands_, results_}) {
@@ -79,7 +80,7 @@ class Rows {
         rows_.back().operands[2] = AxisShare::partial();
         return;
       case Op::rename: {
-        if (!operands_[0].find(dim)) return;  // what it was called tells
+        if (!operands_[0].find(dim)) return;  // the old name of the dimension
         const auto at = std::find(attrs_.dims.begin(), attrs_.dims.end(), dim);
         return add(parts(dim), results_of(at == attrs_.dims.end() ? dim : attrs_.dims2[static_cast<std::size_t>(at - attrs_.dims.begin())]));
       }
@@ -93,8 +94,8 @@ class Rows {
         if (operands_[0].find(dim)) return to_summands(dim);
         return operands_[1].find(dim) ? along(dim) : void();
       case Op::dropout:
-        return is_sampled(dim) ? along(dim) : void();  // what it draws is numbered within a sample
-      case Op::iota: return;  // by the position in the whole
+        return is_sampled(dim) ? along(dim) : void();  // its random numbers are keyed by position within a sample
+      case Op::iota: return;  // its elements depend on the global position
       case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
       case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
       case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad:
@@ -106,7 +107,7 @@ class Rows {
 
   bool is_sampled(Symbol dim) const { return operands_[0].dims[*operands_[0].find(dim)].sampled; }
 
-  /// Of the table all but its rows, of the indices all.
+  /// Any dimension of the table except its rows, and any of the indices.
   void lookup(Symbol dim) {
     Shares shares(2);
     shares[operands_[1].find(dim) ? 1 : 0] = AxisShare::cut(dim);
@@ -117,7 +118,7 @@ class Rows {
     const bool gradient = op_ == Op::attend_grad;
     const Type &q = operands_[0], &k = operands_[1];
     const std::size_t rank = q.dims.size();
-    // Of keys and values; all else goes with the queries.
+    // `of_key` is the layout of keys and values; all others are sharded like the queries.
     const auto add_cut = [&](Symbol of_query, AxisShare of_key, AxisShare of_key_gradient) {
       Shares shares(operands_.size(), AxisShare::cut(of_query));
       shares[1] = shares[2] = of_key;
@@ -129,9 +130,9 @@ class Rows {
       const AxisShare cut = AxisShare::cut(q.dims[i].name);
       add_cut(q.dims[i].name, cut, cut);
     }
-    const AxisShare heads = AxisShare::cut(k.dims[k.dims.size() - 2].name);  // each part keeps its query heads together with the key heads that they use
+    const AxisShare heads = AxisShare::cut(k.dims[k.dims.size() - 2].name);  // a shard has its query heads and the key heads that they use
     add_cut(q.dims[rank - 2].name, heads, heads);
-    // Queries attend independently where no mask knows their position.
+    // Without a causal mask, queries attend independently.
     if (!attrs_.causal) add_cut(q.dims[rank - 3].name, {}, AxisShare::partial());
   }
 
@@ -147,7 +148,7 @@ class Rows {
       case Op::select_ge: case Op::select_lt: case Op::max_grad: case Op::cross_entropy_grad: return linear({2});
       case Op::attend:
         linear({2});
-        rows_.back().results[1] = {};  // what the values are weighed by
+        rows_.back().results[1] = {};  // the log-sums depend on no values
         return;
       case Op::attend_grad: return linear({5});
       case Op::maximum: case Op::minimum: case Op::offset: case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos:

@@ -1,9 +1,8 @@
 #pragma once
-// Which elements of a loss count: found from the operations that made them.
+// The elements of a loss that count, found from the operations that made them.
 //
-// A `cross_entropy` with `ignore` gives 0 where its target is ignored, and such an element is left out of the mean. That stays true of a value
-// that is made from it by factors alone, so the mask goes through products, quotients, casts and renamings; any other operation would add
-// something to the elements that do not count.
+// A `cross_entropy` with `ignore` gives 0 where its target is ignored, and such an element is left out of the mean. Products, quotients, casts
+// and renamings keep these zeros, so the mask passes through them; any other operation could give an ignored element another value.
 
 #include <string>
 
@@ -14,7 +13,7 @@ namespace piper::tensor {
 struct MaskFound {
   InputId targets;      // invalid: every element counts
   std::int32_t ignore = 0;
-  std::string error;    // empty: none. Else in the user's words why it is not known which elements count
+  std::string error;    // in the user's words why it is unknown which elements count; else empty
 };
 
 /// Linear in the operations before `elements`; constant where the graph has no `ignore`.

@@ -17,7 +17,7 @@ enum class Op : std::uint8_t {
 #undef OP
 };
 
-/// What code an op becomes; see ops.def.
+/// The kind of code that an op becomes; see ops.def.
 enum class CodeClass : std::uint8_t { pointwise, reduction, view, index, library };
 
 enum AttrField : std::uint16_t {
@@ -30,7 +30,7 @@ struct Attrs {
   std::vector<Symbol> dims2;
   double scalar = 0;
   double scalar2 = 0;
-  std::int64_t from = 0;    // slice: the first position taken; pad, shift: where the first of the operand goes
+  std::int64_t from = 0;    // slice: the first position taken; pad, shift: the new position of the operand's first one
   std::int64_t extent = 0;  // slice, pad: of the result
   DType dtype = DType::f32;
   bool causal = false;
@@ -51,7 +51,8 @@ struct OpInfo {
 
 std::span<const OpInfo> all_ops();
 const OpInfo& info(Op op);
-/// As messages about programs name it, which have operators for some: "`@`", "adding a number".
+/// The name in messages about programs, which have operators for some ops: "`@`", "adding a
+/// number".
 std::string in_words(Op op);
 std::optional<Op> parse_op(std::string_view name);
 

@@ -14,16 +14,16 @@
 
 namespace piper::tensor {
 
-/// Result types of `op`, or the reason (user's words, shapes shown) why the operands do not fit.
+/// Result types of `op`, or an error in the user's words with the shapes shown.
 struct Inferred {
   std::vector<Type> types;
   std::string error;  // empty: legal
-  bool mixes_dtypes = false;  // the error is of operands of different floating types
+  bool mixes_dtypes = false;  // the operands have different floating types
 };
-/// `called`: as the reason shall name the op; empty: as graph text does.
+/// `called`: the op's name in the error; empty: that of graph text.
 Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols, std::string_view called = {});
 
-/// How the operands of a `contract` lie in memory. Code generation, shape and derivative rules read it from here.
+/// The memory orders of the operands of a `contract`, for code generation, shape and derivative rules.
 struct GemmForm {
   std::vector<Dim> batched;  // in both, not summed
   std::vector<Dim> rest_a;   // M
@@ -46,21 +46,21 @@ struct Cost {
 };
 Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
 
-/// What an op makes, on one mesh axis, of operands of which each device has a part: if every operand has the share that the row says, computing on the parts gives results of these
-/// shares, without communication. An op whose result has dimensions of `shape` computes on the extents of the part.
+/// A layout rule of an op for one mesh axis: if every operand has the layout of the row, computing locally gives results with these layouts, without
+/// communication. An op whose result has dimensions of `shape` uses the local extents.
 struct Row {
   llvm::SmallVector<AxisShare, 4> operands;
   llvm::SmallVector<AxisShare, 3> results;
 };
-/// All rows of an op between these types, the one that repeats everything first. Rows of equal operands differ in dimensions that the op itself adds.
+/// All rows of an op between these types, the all-replicated one first. Rows with equal operands differ in dimensions that the op itself adds.
 std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
 
-/// What an op makes of operands of which each device has some samples: its own samples of the results, or a term of sums over all; `coupled`: no row cuts the operands so, and nothing may
-/// divide the samples.
+/// The results of an op on operands sharded along the samples: sharded alike, or partial; `coupled`: no row shards the operands so, and the samples
+/// must not be divided.
 enum class Sampling : std::uint8_t { independent, summed, coupled };
 Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
 
-/// What the derivative rule of an op may do: append backward ops. `dy[i]` is invalid where result i has no adjoint.
+/// The interface of a derivative rule: it may append backward ops. `dy[i]` is invalid where result i has no adjoint.
 /// Gives one adjoint per operand, of the operand's type (it may be `dy` itself); invalid where none is needed (`wanted[i]` false) or the
 /// operand is not differentiable.
 struct AdjointRequest {
@@ -70,8 +70,8 @@ struct AdjointRequest {
   std::span<const bool> wanted;
 };
 using Emit = std::function<ValueId(Op op, std::vector<ValueId> operands, Attrs attrs, std::size_t for_operand, std::size_t result)>;
-/// `emit` appends one backward op, tagged by the operand it is for, and gives its result. The caller tags an op BI as soon as one operand
-/// that needs it asks for BI.
+/// `emit` appends one backward op, tagged by the operand it is for, and returns its result. The caller tags an op BI as soon as one
+/// operand that needs it requires BI.
 std::vector<ValueId> adjoints(const AdjointRequest& request, const Emit& emit);
 using AdjointsOfOp = std::function<std::vector<ValueId>(const AdjointRequest& request, const Emit& emit)>;
 

@@ -204,7 +204,7 @@ class GraphParser {
     return type;
   }
 
-  /// `<dp: batch, tp: +>` behind a type; nothing: it repeats.
+  /// `<dp: batch, tp: +>` behind a type; without it the value is replicated.
   LayoutId layout(const Type& type) {
     Layout layout;
     if (!in_.take("<")) return {};
@@ -226,7 +226,7 @@ class GraphParser {
 
   RegionId region() {
     RegionId region;
-    // Names of regions come from calls, which the language keeps far less deep; a limit keeps the printers' recursion bounded.
+    // The language nests calls far less deep; the limit bounds the recursion of printers.
     constexpr int kMostDepth = 256;
     int depth = 0;
     do {

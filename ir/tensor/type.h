@@ -37,7 +37,7 @@ constexpr const DTypeTraits& traits(DType dtype) { return kDTypes[static_cast<st
 constexpr std::string_view dtype_name(DType dtype) { return traits(dtype).name; }
 constexpr std::size_t dtype_bytes(DType dtype) { return traits(dtype).bytes; }
 constexpr bool is_floating(DType dtype) { return traits(dtype).floating; }
-/// What its sums are kept in: f32 for bf16, else the type itself.
+/// The type of its sums: f32 for bf16, else the type itself.
 constexpr DType wide(DType dtype) { return traits(dtype).wide; }
 constexpr bool is_narrow(DType dtype) { return wide(dtype) != dtype; }
 std::optional<DType> parse_dtype(std::string_view text);
@@ -64,7 +64,7 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// Of the gradient of a parameter of that type: what adds up contributions.
+/// The type of the gradient of a parameter of type `param`: contributions are summed in the wide dtype.
 inline Type gradient_type(Type param) {
   param.dtype = wide(param.dtype);
   return param;

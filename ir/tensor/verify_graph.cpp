@@ -71,7 +71,7 @@ bool verify(const Graph& graph, DiagnosticSink& sink) {
     sink.report(Code::malformed_tensor_text, loc, "an input or weight of graph `{}` is no leaf", graph.name);
   };
 
-  std::size_t made = 0;  // values in front of the node at hand: leaves and results, in order
+  std::size_t made = 0;  // values before the current node: leaves and results, in order
   const auto leaves_up_to = [&](std::size_t end) {
     for (; made < end && made < graph.values().size(); ++made) {
       const Value& leaf = graph.values()[made];
