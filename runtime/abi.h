@@ -20,26 +20,26 @@ typedef enum PiperDType { PIPER_F64 = 0, PIPER_F32 = 1, PIPER_I64 = 2, PIPER_BF1
 
 /* ---- description of a program: constant tables ------------------------------------------------------------------- */
 
-/* Where a message points: `gpt.pipe`, 12, 5, up to but without 12, 19. line 0: no place. */
+/* The source range that a message points to: `gpt.pipe`, 12, 5, up to but excluding 12, 19. line 0: no location. */
 typedef struct PiperPlace {
   const char* file;
   uint32_t line, column;
   uint32_t end_line, end_column;
 } PiperPlace;
 
-/* What a message names when something fails: `F.stage2.mb3`. */
+/* The action and the source location that a message names when something fails: `F.stage2.mb3`. */
 typedef struct PiperActionInfo {
   const char* name;
   PiperPlace place;
 } PiperActionInfo;
 
-/* What a rank has of a dimension of a value, or of a bucket whose values lie end to end: the positions [first, first + extent) of `global`. */
+/* A rank's interval along one dimension of a value, or of a bucket whose values lie end to end: the positions [first, first + extent) of `global`. */
 typedef struct PiperStretch {
   uint64_t first, extent, global;
 } PiperStretch;
 #define PIPER_NO_STRETCH UINT32_MAX
 
-/* Block `index` of `members`: they are contiguous, and the first elements % members of them have one more than the others. */
+/* Shard `index` of `members`: shards are contiguous, and the first elements % members of them have one element more than the others. */
 static inline PiperStretch piper_block(uint64_t elements, uint32_t members, uint32_t index) {
   const uint64_t each = elements / members, more = elements % members;
   const PiperStretch block = {each * index + (index < more ? index : more), each + (index < more ? 1 : 0), elements};
@@ -54,23 +54,25 @@ typedef struct PiperWait {
 } PiperWait;
 
 typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
-#define PIPER_COMM_OPS 8u /* how many: tables by op have as many rows */
+#define PIPER_COMM_OPS 8u /* the number of ops: tables by op have as many rows */
 
-/* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET where the
- * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own
- * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: member i of the communicator has block i of
- * `elements` (piper_block). reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
- * members to `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on the host.
+/* One part of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET if the member
+ * adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own parts
+ * and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: member i of the communicator has shard i of `elements` (piper_block). reduce_scatter reads
+ * all of `in` and writes its shard of the sum at the shard's position in `out`; gather reads its shard of `in` and writes the shards of all members to
+ * `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on
+ * the host.
  * Flags of reduce_scatter and gather: */
-#define PIPER_OWN_BLOCK 1u /* what is this member's alone (`out` of a reduce_scatter, `in` of a gather) is its block and nothing around it */
-#define PIPER_ADDS 2u      /* reduce_scatter: the sum is added to what lies there */
+#define PIPER_OWN_BLOCK 1u /* the member's own buffer (`out` of a reduce_scatter, `in` of a gather) holds its shard alone */
+#define PIPER_ADDS 2u      /* reduce_scatter: the sum is added to the values at `out` */
 #define PIPER_CLEARS 4u    /* reduce_scatter: a range of padding at `out` that this member sets to 0 before its other parts are read; nothing moves */
 #define PIPER_NO_OFFSET UINT64_MAX
 typedef struct PiperPart {
   uint64_t in, out;   /* byte offsets in the arena */
   uint64_t elements;
   uint32_t dtype;     /* PiperDType */
-  uint32_t stretch;   /* both offsets are those of position 0, and the part is what this rank has of PiperRank::stretches[stretch]; PIPER_NO_STRETCH: it begins there */
+  uint32_t stretch;   /* both offsets are those of position 0, and the part is this rank's interval PiperRank::stretches[stretch]; PIPER_NO_STRETCH: the part
+                       * begins at the offsets */
   uint32_t flags;     /* PIPER_OWN_BLOCK, PIPER_ADDS, PIPER_CLEARS */
   uint32_t reserved;
 } PiperPart;
@@ -94,29 +96,32 @@ typedef struct PiperStream {
 
 typedef enum PiperInitKind { PIPER_NORMAL = 0, PIPER_UNIFORM = 1, PIPER_ZEROS = 2, PIPER_ONES = 3, PIPER_CONSTANT = 4 } PiperInitKind;
 
-/* One parameter copy on this role. Element i, and that of a master, starts as a function of (seed, name, i); all other state, padding too, starts at zero. */
+/* One parameter copy on this role. Element i of the parameter and of its master weights starts as a function of (seed, name, i); all other state, with its
+ * padding, starts at zero. */
 typedef struct PiperParam {
   const char* name;
   uint64_t offset;             /* of its values */
   uint64_t grad_offset;        /* of its gradient accumulators */
-  uint64_t slot_offsets[PIPER_MAX_SLOTS];    /* optimizer state (adamw: first and second moment; sgd: momentum; then the master), PIPER_NO_OFFSET if none; with a stretch: of what the rank has */
+  uint64_t slot_offsets[PIPER_MAX_SLOTS];    /* optimizer state (adamw: first and second moment; sgd: momentum; then the master weights), PIPER_NO_OFFSET if
+                                              * none; with an interval: its first element */
   uint32_t slots_on_host;      /* 1: slot_offsets count from the start of the arena in the memory of the host */
   uint64_t elements;
   uint32_t dtype;              /* of its values */
-  uint32_t sum_dtype;          /* of its gradient and its slots; of a wider type than `dtype`, the last slot is the master: the unrounded parameter */
+  uint32_t sum_dtype;          /* of its gradient and its slots; if wider than `dtype`, the last slot holds the master weights: the unrounded parameter */
   uint32_t init;               /* PiperInitKind */
   double scale;
-  uint32_t counted;            /* 1 on the one home that is written to checkpoints and compared */
+  uint32_t counted;            /* 1 on the one owner that is written to checkpoints and compared */
   uint32_t num_dims;
   const int64_t* dims;
-  /* Element i of the parameter is number `first` + i of its bucket, of which the rank has a stretch: reduced gradient and optimizer state are those of its elements.
-   * PIPER_NO_STRETCH: it has all. */
+  /* Element i of the parameter is element `first` + i of its bucket. The rank holds an interval of the bucket: its reduced gradient and optimizer state
+   * cover the elements in it. PIPER_NO_STRETCH: all elements. */
   uint64_t first;
   uint32_t stretch;            /* into PiperRank::stretches */
-  uint32_t in_blocks;          /* PiperInBlocks: what else the rank has of its stretch alone; offsets are then those of its first element */
+  uint32_t in_blocks;          /* PiperInBlocks: the further state of which the rank holds only its interval; offsets are then those of the interval's first
+                                * element */
 } PiperParam;
 
-typedef enum PiperInBlocks { PIPER_STATE_IN_BLOCKS = 0, PIPER_GRADIENTS_IN_BLOCKS = 1, PIPER_VALUES_IN_BLOCKS = 2 } PiperInBlocks; /* each says those before it too */
+typedef enum PiperInBlocks { PIPER_STATE_IN_BLOCKS = 0, PIPER_GRADIENTS_IN_BLOCKS = 1, PIPER_VALUES_IN_BLOCKS = 2 } PiperInBlocks; /* each includes those before it */
 
 /* A model input as a whole: global extents. */
 typedef struct PiperInput {
@@ -130,24 +135,25 @@ typedef struct PiperInput {
 typedef struct PiperLoss {
   const char* name;
   uint64_t count;              /* elements over the whole batch */
-  uint32_t masked;             /* 1: not all of them count; a report's last value is how many do, and divides the sum if it is above 1 */
+  uint32_t masked;             /* 1: not every element counts; the last value of a report is the number of those that do, and divides the sum if it is above
+                                * 1 */
   uint32_t targets;            /* masked: the input whose elements count unless they are `ignore` */
   int64_t ignore;
 } PiperLoss;
 
 typedef enum PiperLibraryKind { PIPER_CALL_GEMM = 0, PIPER_CALL_ATTEND = 1, PIPER_CALL_ATTEND_GRAD = 2 } PiperLibraryKind;
 
-/* c[b][m][n] = a[b][m][k] b[b][k][n] (+ c when accumulate). transpose_a: a is stored [b][k][m]; likewise b. Dense, row-major. `dtype` is that of a and b; c is of
- * the same, and for PIPER_BF16 f32. */
+/* c[b][m][n] = a[b][m][k] b[b][k][n] (+ c when accumulate). transpose_a: a is stored [b][k][m]; likewise b. Dense, row-major. `dtype` is that of a, b and c,
+ * except that products of PIPER_BF16 have a c of f32. */
 typedef struct PiperGemm {
   int64_t batch, m, n, k;
   uint32_t transpose_a, transpose_b;
   uint32_t dtype;
 } PiperGemm;
 
-/* Whose code computes attention on a GPU; the compiler chooses by shape and type (backend/cuda/attention.h). On CPUs it says nothing. */
+/* The implementation of attention on a GPU; the compiler chooses it by shape and type (backend/cuda/attention.h). CPUs ignore it. */
 typedef enum PiperAttendForm {
-  PIPER_ATTEND_OWN = 0,        /* a kernel of ours */
+  PIPER_ATTEND_OWN = 0,        /* Piper's own kernel */
   PIPER_ATTEND_FLASH = 1,      /* LibTorch's flash attention */
   PIPER_ATTEND_EFFICIENT = 2   /* LibTorch's memory-efficient attention */
 } PiperAttendForm;
@@ -170,16 +176,16 @@ typedef struct PiperProgram {
   const char* role;            /* `pp0` */
   const char* hash;            /* content hash of the program, in hex */
   uint64_t arena_bytes;        /* the whole arena, 64-byte aligned */
-  uint64_t state_bytes;        /* the front part that survives from one program to the next: parameters, gradients, optimizer state */
+  uint64_t state_bytes;        /* the front part that persists from one program to the next: parameters, gradients, optimizer state */
   uint64_t host_bytes;         /* the arena in the memory of the host, 64-byte aligned */
-  uint64_t host_state_bytes;   /* the front part of that which survives: optimizer state */
+  uint64_t host_state_bytes;   /* the front part of the host arena that persists: optimizer state */
   uint64_t scalars_offset;     /* of PiperScalars */
   uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators, num_stretches;
   const PiperActionInfo* actions;
   const PiperWait* waits;      /* of communication actions */
   const PiperPart* parts;
   const PiperStream* streams;
-  const uint64_t* extents;     /* of PiperRank::stretches, for which the program was made: the same on all ranks of the role */
+  const uint64_t* extents;     /* the extents of PiperRank::stretches that the program was generated for: the same on all ranks of the role */
   uint32_t num_params;
   const PiperParam* params;
   /* Runs the compute stream of one step; 0 done, otherwise cancelled or failed (the reason was given to api->fail). */
@@ -189,7 +195,7 @@ typedef struct PiperProgram {
 
 /* ---- at run time ----------------------------------------------------------------------------------------------------- */
 
-/* What one step's update reads; the runtime writes it into the arena before the step. */
+/* The scalars that one step's update reads; the runtime writes them into the arena before the step. */
 typedef struct PiperScalars {
   double step;                 /* 1 for the first update */
   double learning_rate;
@@ -206,7 +212,7 @@ typedef struct PiperCommunicator {
   uint32_t num_sets;           /* group: member sets; members are set-major */
 } PiperCommunicator;
 
-/* The fixed part of a rank's flight record: for every stream the last action begun and ended (counts since start). */
+/* The fixed part of a rank's flight record: for every stream the last action started and ended (counts since start). */
 #define PIPER_MAX_STREAMS 64
 #define PIPER_FLIGHT_RING 256
 typedef struct PiperFlightEvent {
@@ -228,14 +234,14 @@ typedef struct PiperFlight {
 typedef struct PiperRank {
   const PiperProgram* program;
   unsigned char* arena;
-  unsigned char* host;         /* program->host_bytes; null where there are none */
+  unsigned char* host;         /* program->host_bytes; null if that is 0 */
   uint64_t step;               /* of the compute stream, since the program was started */
   uint64_t global_step;        /* of training: keys data and random numbers */
   uint64_t seed;
   uint64_t* completed;         /* per stream, each on its own cache line: completed[stream * PIPER_COUNTER_STRIDE] */
   PiperFlight* flight;
   const PiperCommunicator* communicators;
-  const PiperStretch* stretches; /* program->num_stretches: what this rank has of what axes cut */
+  const PiperStretch* stretches; /* program->num_stretches: this rank's intervals of sharded dimensions */
   uint32_t rank;
   volatile uint32_t* sleepers; /* nonzero: the progress engine sleeps and wants api->wake */
   void* runtime;               /* the runtime's own */
@@ -247,9 +253,10 @@ typedef struct PiperApi {
   uint32_t abi_version;
   /* Blocks until completed[stream] >= target; nonzero when the run was cancelled. Called only when the counter is still below. */
   int (*wait)(PiperRank* rank, uint32_t stream, uint64_t target);
-  /* Tells the progress engine that a counter moved. */
+  /* Notifies the progress engine that a counter moved. */
   void (*wake)(PiperRank* rank);
-  /* Fails the run: `action` is the one that ran, `where` what in it refused the value. message has static storage; value is shown with it. Always nonzero. */
+  /* Fails the run: `action` is the one that ran, `where` the expression in it that refused the value. message has static storage; value is shown with it.
+   * Always nonzero. */
   int (*fail)(PiperRank* rank, uint32_t action, const PiperPlace* where, const char* message, int64_t value);
   /* Writes `samples` samples of input `input`, from sample `first` of the step's batch, to `to`; nonzero on failure. */
   int (*load)(PiperRank* rank, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, void* to);
@@ -264,7 +271,7 @@ typedef struct PiperApi {
 } PiperApi;
 #define PIPER_NORM 0xFFFFFFFFu
 
-/* Of an element in the type that operations of `dtype`, a PiperDType, compute in. */
+/* Bytes of an element in the type that operations of `dtype`, a PiperDType, compute in. */
 static inline uint64_t piper_wide_bytes(uint32_t dtype) {
   switch ((PiperDType)dtype) {
     case PIPER_F64: case PIPER_I64: return 8;
@@ -280,7 +287,7 @@ static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
   const uint64_t k = (uint64_t)(call->batch * call->keys * call->heads);
   const uint64_t scores = call->dtype == PIPER_F64 ? q * (uint64_t)call->keys : 512u * 1024u;
   const uint64_t each = (q + k) * (uint64_t)(call->width + call->value_width); /* elements of all operands, and of their gradients */
-  const uint64_t widened = call->dtype == PIPER_BF16 ? 2 * (element * each + 256) : 0; /* f32 forms of them */
+  const uint64_t widened = call->dtype == PIPER_BF16 ? 2 * (element * each + 256) : 0; /* their f32 forms */
   return widened + element * (4 * each + 4 * q + 3 * scores) + (1u << 20);
 }
 
@@ -292,7 +299,7 @@ typedef struct PiperData {
   int64_t batch;
   int64_t seq;                 /* bytes: window length */
   int64_t classes;             /* synthetic: integers in [0, classes) */
-  int64_t batches;             /* held-out data: at most so many, spread evenly; 0: all of them (synthetic: one) */
+  int64_t batches;             /* held-out data: at most this number, spread evenly; 0: all of them (synthetic: one) */
   PiperActionInfo where;       /* the `data` line */
 } PiperData;
 
@@ -323,7 +330,8 @@ typedef struct PiperJob {
   const PiperJobRank* ranks;
   uint32_t num_inputs;
   const PiperInput* inputs;
-  /* Input number `num_inputs` of evaluation programs: 1 for a sample of the data, 0 for one that fills up a short last batch. Null: they take whole batches alone. */
+  /* Input number `num_inputs` of evaluation programs: 1 for a sample of the data, 0 for a sample that pads a short last batch. Null: they take full batches
+   * only. */
   const PiperInput* sample_weight;
   uint32_t num_losses;
   const PiperLoss* losses;
@@ -333,7 +341,7 @@ typedef struct PiperJob {
   uint64_t samples_per_step, tokens_per_step; /* tokens: samples times the integers per sample of the input that has most; at least one */
 } PiperJob;
 
-/* An input that a program loads; null where the job has none of that number. */
+/* An input that a program loads; null if the job has no input of that number. */
 static inline const PiperInput* piper_input(const PiperJob* job, uint32_t input) {
   if (input < job->num_inputs) return &job->inputs[input];
   return input == job->num_inputs ? job->sample_weight : (const PiperInput*)0;

@@ -1,5 +1,5 @@
 #pragma once
-// Element types as the runtime meets them: numbers of the ABI, and what in memory each is. A type that is added has a row here or does not compile.
+// Element types in the runtime: numbers of the ABI, and their types in memory. A new type needs a row here, or this does not compile.
 //
 //   with_element(part.dtype, [&](auto zero) { add<decltype(zero)>(sum, value, count); });
 
@@ -22,7 +22,7 @@ constexpr const char* dtype_name(std::uint32_t dtype) {
   return nullptr;
 }
 
-/// What operations compute in, and what sums are kept in; another number is a fault of this program, as below.
+/// The type that operations compute in and sums are kept in; any other number is a fault of this program, as below.
 constexpr PiperDType wide_dtype(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
     case PIPER_F64: return PIPER_F64;
@@ -32,7 +32,7 @@ constexpr PiperDType wide_dtype(std::uint32_t dtype) {
   std::abort();
 }
 
-/// Parameters are of such a type.
+/// Whether parameters may have this type.
 constexpr bool is_floating(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
     case PIPER_F64: case PIPER_F32: case PIPER_BF16: return true;
@@ -41,7 +41,7 @@ constexpr bool is_floating(std::uint32_t dtype) {
   return false;
 }
 
-/// `use` with a zero of that type. The tables of a job are checked before anything of them is read: another number is a fault of this program.
+/// Calls `use` with a zero of that type. The tables of a job are checked before anything of them is read: any other number is a fault of this program.
 template <typename Use>
 constexpr decltype(auto) with_element(std::uint32_t dtype, Use&& use) {
   switch (static_cast<PiperDType>(dtype)) {

@@ -1,5 +1,5 @@
 #pragma once
-// How the runtime says that something went wrong: a value, never an exception. The driver prints it as the diagnostic `P<code>`.
+// A failure of the runtime as a value, never an exception. The driver prints it as the diagnostic `P<code>`.
 //
 //   {.code = kNonFinite, .message = "the gradient norm is `nan`", .rank = 1, .place = {"norm.0", "gpt.pipe", 12, 5, 12, 22}}
 
@@ -12,7 +12,7 @@
 
 namespace piper::runtime {
 
-/// Numbers of `ir/diagnostics/diagnostics.def`; each has a page there. A test keeps both lists equal.
+/// Numbers of `ir/diagnostics/diagnostics.def`; each has a page there. A test compares the two lists.
 enum FailureCode : std::uint32_t {
   kBadJob = 6000,              // tables that contradict each other, or of another ABI version
   kNonFinite = 6001,           // a loss or the gradient norm is infinite or not a number
@@ -29,19 +29,19 @@ enum FailureCode : std::uint32_t {
   kOutputUnwritable = 6012,    // a file under --out cannot be written
   kBadOption = 6013,           // an environment variable has no legal value
   kCudaMissing = 6014,         // there is no driver, no GPU, or a library of CUDA is not there
-  kCudaTooOld = 6015,          // the driver does not know what the programs are built for
+  kCudaTooOld = 6015,          // the driver does not support the architecture that the programs are built for
   kCudaCallFailed = 6016,      // the driver or cuBLASLt refused a call
   kCudaKernelFailed = 6017,    // the GPU failed while an action ran on it
   kCudaOutOfMemory = 6018,     // the arenas do not fit on the GPU
   kCudaNotCaptured = 6019,     // a warning: steps are enqueued action by action, not as graphs
-  kBadLaunch = 6020,           // what the environment says of the processes of a run contradicts itself, or the program
-  kProcessesApart = 6021,      // the processes of a run have not come together
+  kBadLaunch = 6020,           // the environment's description of the processes of a run contradicts itself, or the program
+  kProcessesApart = 6021,      // the processes of a run did not find each other
   kProgramsDiffer = 6022,      // the processes of a run have compiled different programs
-  kProcessLost = 6023,         // a process of a run has ended, and did not say why
+  kProcessLost = 6023,         // a process of a run has ended without saying why
   kNcclFailed = 6024,          // NCCL refused a call, or a communication failed
   kShortHeldOutBatch = 6035,   // held-out data ends in a short batch, and samples depend on each other
   kBadMessage = 6040,          // a process of a run sent a message that does not fit
-  kProcessRefused = 6041,      // a warning: a process that came to a run is none of it
+  kProcessRefused = 6041,      // a warning: a process that connected to a run does not belong to it
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.
@@ -49,11 +49,11 @@ struct Place {
   std::string action = {};
   std::string file = {};
   std::uint32_t line = 0, column = 0;
-  std::uint32_t end_line = 0, end_column = 0;  // behind the last character
+  std::uint32_t end_line = 0, end_column = 0;  // one past the last character
 };
 
 Place place_of(std::string action, const PiperPlace& place);
-/// What an action is called and where it stands; nothing of one that the program does not have.
+/// The name and source location of an action; empty if the program has no such action.
 Place place_of(const PiperProgram& program, std::uint32_t action);
 
 struct Note {
@@ -61,15 +61,15 @@ struct Note {
   Place place = {};
 };
 
-/// One failure: lower case, no full stop, code in backticks. `rank` is kNoRank where it belongs to no rank.
+/// One failure: lower case, no full stop, code in backticks. `rank` is kNoRank if it belongs to no rank.
 struct Failure {
   static constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
   std::uint32_t code = kBadJob;
   std::string message = {};
   std::string hint = {};
   std::uint32_t rank = kNoRank;
-  std::optional<std::uint64_t> step = {};  // of training, counted from 0; none before the first one has begun
-  std::string held_out = {};  // where it is not of training: `held-out batch 2 of 3, rows 5 to 8`
+  std::optional<std::uint64_t> step = {};  // of training, counted from 0; empty before the first one has begun
+  std::string held_out = {};  // set if it is not of training: `held-out batch 2 of 3, rows 5 to 8`
   Place place = {};
   std::vector<Note> notes = {};
 };

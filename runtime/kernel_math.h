@@ -59,10 +59,10 @@ PIPER_MATH piper_u32 piper_bf16_bits(float x) {
   return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded >> 16;
 #endif
 }
-/* The nearest number that bf16 has. */
+/* The nearest bf16 number. */
 PIPER_MATH float piper_round_bf16(float x) { return piper_from_bits(piper_bf16_bits(x) << 16); }
 
-/* One in memory. Arithmetic is that of float. */
+/* One bf16 number in memory. Arithmetic is that of float. */
 struct piper_bf16 {
   unsigned short bits;
   piper_bf16() = default;
@@ -170,7 +170,7 @@ PIPER_MATH float piper_log(float x) {
   return (x > 0.0f) & (x < infinity) ? result : negative;
 }
 
-/* log(1 + x) for x >= 0: the rounding of 1 + x is made good by the quotient. */
+/* log(1 + x) for x >= 0: the quotient corrects the rounding of 1 + x. */
 template <class T> PIPER_MATH T piper_log1p(T x) {
   const T sum = T(1) + x;
   const T rounded = sum - T(1);
@@ -180,7 +180,7 @@ template <class T> PIPER_MATH T piper_log1p(T x) {
 
 /* ---- sin, cos: x = n pi / 2 + r, |r| <= pi / 4; pi / 2 in parts whose products with n are exact up to n = 2^27 ------ */
 
-/* r; the quarter is n mod 4. Beyond 2^27 what is left of the angle is not computed: NaN, as for infinities. */
+/* Returns r; the quarter is n mod 4. Beyond 2^27 the result is NaN, as for infinities, because the remainder of the angle is not computed. */
 PIPER_MATH double piper_quarter_turns(double x, piper_u64* quarter) {
   const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
   const double shifted = x * 6.36619772367581382433e-01 + magic;
@@ -332,13 +332,13 @@ template <class T> PIPER_MATH T piper_silu_grad(T x, T dy) {
 
 /* ---- shorter ones for operations on bf16 ------------------------------------------------------------------------ */
 
-/* The functions above would make a GPU wait for arithmetic, not for memory, where numbers have 16 bits. These are polynomials in fused multiplications and additions;
- * those are IEEE's, so here, too, the bits are the same on every processor. Their relative errors are at most 2^-16 where what they give is at least 2^-100; beside that those
- * of gelu and its adjoint reach 1.5e-6 max(1, |x|) and 4e-6 |dy|. */
+/* For 16-bit numbers the functions above would make a GPU wait for arithmetic instead of memory. The ones below are polynomials in fused multiply-adds,
+ * which IEEE defines, so the bits are the same on every processor here, too. Their relative errors are at most 2^-16 for results of at least 2^-100; the
+ * absolute errors of gelu and its adjoint also reach 1.5e-6 max(1, |x|) and 4e-6 |dy|. */
 
 #ifdef __CUDACC__
 PIPER_MATH float piper_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-/* NaN stays one. */
+/* NaN stays NaN. */
 PIPER_MATH float piper_clamp(float x, float least, float most) {
   float above, inside;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(above) : "f"(x), "f"(least));
@@ -367,7 +367,7 @@ PIPER_MATH float piper_bf16_exp(float x) {
   return p * piper_from_bits(piper_bits(shifted) << 23);
 }
 
-/* An estimate of 1 / d made better: its error e becomes e^3. */
+/* Improves an estimate of 1 / d: its error e becomes e^3. */
 PIPER_MATH float piper_bf16_inverse(float d, float estimate) {
   const float e = piper_fma(-d, estimate, 1.0f);
   return piper_fma(estimate, piper_fma(e, e, e), estimate);
@@ -375,7 +375,7 @@ PIPER_MATH float piper_bf16_inverse(float d, float estimate) {
 /* 1 / d, 1 <= d <= 2 */
 PIPER_MATH float piper_bf16_inverse(float d) { return piper_bf16_inverse(d, piper_fma(piper_fma(0.323231906f, d, -1.45454459f), d, 2.12121129f)); }
 
-/* 1 / (1 + exp(-|x|)) and what is missing to 1, each without cancellation. */
+/* 1 / (1 + exp(-|x|)) and its difference to 1, each without cancellation. */
 struct piper_bf16_shares {
   float high, low;
 };
@@ -406,7 +406,7 @@ PIPER_MATH float piper_bf16_softplus(float x) {
   return piper_fma(p, e, x > 0.0f ? x : 0.0f);
 }
 
-/* Beyond 4 it rounds to 1. */
+/* Beyond 4 the result rounds to 1. */
 PIPER_MATH float piper_bf16_tanh(float x) {
   x = piper_clamp(x, -4.0f, 4.0f);
   const float z = x * x;
@@ -416,7 +416,7 @@ PIPER_MATH float piper_bf16_tanh(float x) {
   return x * p * piper_fma(rough, piper_fma(-q, rough, 1.0f), rough);
 }
 
-/* The normal distribution is 1/2 + x p(x^2) up to 5; beyond that the sum grows, and is cut where it would leave [0, 1]. t is in [-1, 1]. */
+/* The normal distribution is 1/2 + x p(x^2) up to 5; beyond that the sum grows, and is clamped to [0, 1]. t is in [-1, 1]. */
 PIPER_MATH float piper_bf16_gelu(float x) {
   const float t = piper_fma(x * x, 0.08f, -1.0f);
   float p = 0.000608722155f;
@@ -434,7 +434,7 @@ PIPER_MATH float piper_bf16_gelu(float x) {
   p = piper_fma(p, t, 0.141363785f);
   return x * (piper_clamp(x * p, -0.5f, 0.5f) + 0.5f);
 }
-/* So is the slope, which is 0 or 1 from 5.2 on. */
+/* The slope, which is 0 or 1 from 5.2 on, has the same form. */
 PIPER_MATH float piper_bf16_gelu_grad(float x, float dy) {
   x = piper_clamp(x, -5.2f, 5.2f);
   const float t = piper_fma(x * x, 0.0739644989f, -1.0f);
@@ -520,7 +520,7 @@ PIPER_MATH piper_u32 piper_random_u32(piper_random_key key, piper_u64 element) {
   const piper_u32 low = (element & 1u) != 0 ? four.word[1] : four.word[0], high = (element & 1u) != 0 ? four.word[3] : four.word[2];
   return (element & 2u) != 0 ? high : low;
 }
-/* Those of `count` neighbours; it and the first are multiples of 4. */
+/* The random numbers of `count` neighbours; `count` and `first` are multiples of 4. */
 template <int count> PIPER_MATH void piper_random_u32s(piper_random_key key, piper_u64 first, piper_u32* to) {
   for (int e = 0; e < count; e += 4) {
     const piper_u64 number = (first >> 2) + (piper_u64)(e / 4);
@@ -570,7 +570,7 @@ PIPER_MATH double piper_first_value(piper_u32 kind, double scale, piper_random_k
   }
 }
 
-/* What dropout makes of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). `drawn`: its random number. */
+/* Dropout of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). `drawn`: its random number. */
 template <class T> PIPER_MATH T piper_kept(T x, double rate, piper_u32 drawn) {
   const double threshold = rate * 4294967296.0;
   return (double)drawn >= threshold ? x * T(1.0 / (1.0 - rate)) : T(0);

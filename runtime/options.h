@@ -14,21 +14,21 @@
 
 namespace piper::runtime {
 
-/// Who computes matrix products and attention: LibTorch, with products of MKL, of oneDNN or of whichever is faster on this processor, or our own loops.
+/// The library for matrix products and attention: LibTorch, with products of MKL, of oneDNN or of whichever is faster on this processor, or Piper's own loops.
 enum class Math : std::uint8_t { automatic, mkl, onednn, builtin };
 
 struct Options {
   std::uint32_t threads = 1;       // threads of one device inside a library call
   Math math = Math::automatic;
-  std::string plugin_folder;       // where plugins lie; empty: beside the executable
-  double stall_seconds = 300;      // a run in which nothing moved for so long is ended; 0: never
+  std::string plugin_folder;       // the folder of the plugins; empty: beside the executable
+  double stall_seconds = 300;      // a run in which nothing has moved for this long is ended; 0: never
   std::uint32_t spin = 200;        // polls before a thread sleeps; 0 on a machine with fewer cores than threads
-  bool openmp_waits_as_told = false;  // the environment says how OpenMP's threads wait for work
+  bool openmp_waits_as_told = false;  // the environment sets how OpenMP's threads wait for work
   bool huge_pages = true;          // ask for huge pages for the arenas
-  bool own_attention = false;      // on CUDA attention is always by kernels of ours
+  bool own_attention = false;      // on CUDA attention always uses Piper's own kernels
   bool cuda_graphs = true;         // on CUDA steps are captured as graphs, after the first two
   bool cuda_deterministic = true;  // on CUDA flash attention adds its gradients in one order
-  std::uint32_t meet_seconds = 300;  // the processes of a run wait so long for each other before step 1
+  std::uint32_t meet_seconds = 300;  // how long the processes of a run wait for each other before step 1
   bool check_memory = false;       // poison the arenas, guard their ends, count the bytes that are written
 
   /// Reads the variables of the table from `environment` (null-terminated, `NAME=value`); the failure names the variable.

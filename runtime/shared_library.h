@@ -13,25 +13,25 @@
 
 namespace piper::runtime {
 
-/// Why the last dlopen gave nothing.
+/// The reason why the last dlopen failed.
 inline std::string loader_error() {
   const char* const said = dlerror();
   return said != nullptr ? said : "no reason given";
 }
 
-/// Why the file, or a library that the loader opens with it, is no whole one: `/opt/torch/lib/libc10.so` is cut off: 100000 bytes of 1335544. Empty where all are whole, and where there
-/// is none to read: that is for dlopen to say.
+/// The reason why the file, or a library that the loader opens with it, is truncated: `/opt/torch/lib/libc10.so` is cut off: 100000 bytes of 1335544. Empty if
+/// all are complete, and if the file cannot be read: dlopen reports that.
 std::string broken_library(const std::string& path);
 
-/// dlopen, for names and for paths. A path whose file is cut off, or that of a library it needs, is refused: the loader maps it, and the process dies of SIGBUS at the first page that is not there. Null, and the reason,
-/// which names the file.
+/// dlopen, for names and for paths. Refuses a path if its file, or that of a library it needs, is truncated: the loader would map it, and the process would die
+/// of SIGBUS at the first missing page. On failure the result is null, and the reason names the file.
 void* open_shared_library(const std::string& path, int flags, std::string& reason);
 
 class LibraryFunctions {
  public:
   explicit LibraryFunctions(void* library) : library_(library) {}
 
-  /// Null where the library lacks it.
+  /// Null if the library lacks it.
   template <typename F>
   void get(F*& function, const char* name) {
     function = reinterpret_cast<F*>(dlsym(library_, name));

@@ -20,11 +20,11 @@ class Arena {
 
   /// Zeroed memory at a 64-byte boundary; with check_memory poisoned instead, its end guarded by a page that cannot be touched.
   bool allocate(std::uint64_t bytes, const Options& options);
-  /// Makes the system give all of the memory now, which the first writer of each page would otherwise wait for. Bytes stay as they are.
+  /// Makes the system provide all of the memory now; otherwise the first writer of each page waits for it. Bytes keep their values.
   void touch();
   unsigned char* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
-  /// One past the last byte that no longer has the poison; 0 without check_memory.
+  /// One past the last byte that is no longer poisoned; 0 without check_memory.
   std::uint64_t touched_bytes() const;
 
  private:

@@ -13,7 +13,7 @@ namespace piper::runtime {
 
 class Transport;
 
-/// Perturbs timing in tests: every action and every communication is held up by a random time, a function of the seed.
+/// Perturbs timing in tests: every action and every communication is delayed by a random time, a function of the seed.
 struct RandomDelays {
   std::uint64_t seed = 0;
   std::uint32_t max_us = 0;  // 0: none
@@ -21,7 +21,7 @@ struct RandomDelays {
 
 struct CpuOptions {
   RandomDelays delays = {};
-  std::shared_ptr<Transport> transport = {};  // null: local, which reaches ranks of this process alone
+  std::shared_ptr<Transport> transport = {};  // null: local, which reaches only ranks of this process
 };
 
 /// The step loop allocates nothing and takes no lock.

@@ -1,7 +1,7 @@
 #pragma once
-// The progress engine: one thread that moves all communication streams of all ranks of this process. Each (rank, stream) has a cursor:
-// an action starts when its waits are satisfied, ends through the transport, and bumps the stream's counter. Cursors are independent, so
-// nothing that one waits for holds up another. The thread sleeps when nothing can move.
+// The progress engine: one thread that moves all communication streams of all ranks of this process. Each (rank, stream) has a cursor: an action starts when
+// its waits are satisfied, ends through the transport, and bumps the stream's counter. Cursors are independent: one that waits holds up no other. The thread
+// sleeps when nothing can move.
 
 #include <cstdint>
 #include <vector>
@@ -28,7 +28,7 @@ class ProgressEngine {
     std::uint32_t position = 0;
     std::uint64_t step = 0;
     std::uint64_t not_before_ns = 0;  // random delays
-    std::uint64_t begin_ns = 0;       // of the action that runs, where the run is traced
+    std::uint64_t begin_ns = 0;       // of the action that runs, if the run is traced
     bool started = false;
     Operation operation;
     std::vector<std::uint32_t> channel_of;  // by communicator position

@@ -1,5 +1,5 @@
 #pragma once
-// What the threads of a run share. Internal to the device.
+// The state that the threads of a run share. Internal to the device.
 
 #include <atomic>
 #include <cstdint>
@@ -27,7 +27,7 @@ struct RunState;
 struct LocalRank {
   const PiperJobRank* job = nullptr;
   PiperRank ranks[2] = {};  // by Phase
-  Arena arena, host;  // host: what offloads write to and fetches read
+  Arena arena, host;  // host: offloads write to it, fetches read from it
   std::vector<std::uint64_t> counter_storage;
   std::uint64_t* counters = nullptr;  // on a cache line boundary
   FlightFile flight;
@@ -36,7 +36,7 @@ struct LocalRank {
   RunState* run = nullptr;
   const LibraryCalls* library = nullptr;  // of the running device thread; null until its first call
   Sleep sleep;                            // of the device thread
-  alignas(64) std::atomic<std::uint64_t> wake_at{UINT64_MAX};  // what the progress engine waits for on the compute stream
+  alignas(64) std::atomic<std::uint64_t> wake_at{UINT64_MAX};  // the count of the compute stream that the progress engine waits for
   alignas(64) std::atomic<std::uint64_t> ended_steps{0};
   std::uint64_t delay_count = 0;
 
@@ -56,29 +56,29 @@ struct RunState : DeviceRun {
   ProgressEngine* engine = nullptr;  // until the run has ended
   Sleep main_sleep;  // of the thread that waits for the run
 
-  /// The largest step count that any rank has begun, and in the top bit that no more are begun: one word, so that all ranks agree on the last step.
+  /// The largest step count that any rank has started; the top bit says that no more steps start. It is one word, so that all ranks agree on the last step.
   static constexpr std::uint64_t kFrozen = 1ull << 63;
   alignas(64) std::atomic<std::uint64_t> gate{0};
   alignas(64) std::atomic<bool> cancelled{false};
   alignas(64) std::atomic<std::uint64_t> allowed{0};  // steps below this may begin
-  std::atomic<bool> over{false};                      // there are no more
+  std::atomic<bool> over{false};                      // no more steps will be allowed
   std::atomic<std::uint32_t> devices_running{0};
   std::atomic<bool> devices_done{false};
   std::atomic<bool> engine_done{false};
 
   std::vector<LocalRank*> ranks;
   std::mutex failure_mutex;  // taken only to fail
-  std::optional<Failure> failure;  // the first; there before `cancelled` is true
+  std::optional<Failure> failure;  // the first; set before `cancelled` is true
 
   std::uint64_t begun_steps() const { return gate.load(std::memory_order_acquire) & ~kFrozen; }
-  /// Waits until the rank may begin step `step` (from 0); false where the run ends before it.
+  /// Waits until the rank may begin step `step` (from 0); false if the run ends before it.
   bool begin_step(LocalRank& rank, std::uint64_t step);
   /// Keeps the first failure, cancels the run and wakes every thread.
   void fail(Failure failure);
   void wake_all();
 };
 
-/// Sleeps until `ready()`; false when the run was cancelled. `spin` looks come first.
+/// Sleeps until `ready()`; false when the run was cancelled. Polls `spin` times first.
 template <typename Ready>
 bool wait_until(RunState& run, Sleep& sleep, const Ready& ready) {
   for (std::uint32_t i = 0; i < run.spin; ++i) {
@@ -97,12 +97,12 @@ bool wait_until(RunState& run, Sleep& sleep, const Ready& ready) {
   }
 }
 
-/// The action at `count` actions since the start (1 is the first) of a stream; kNoAction where there is none.
+/// The action that is number `count` (from 1) of a stream since the start; kNoAction if there is none.
 inline constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
 std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count);
 
-/// The table that programs call; one for all ranks. Of the second one `wake` records the action that has ended, and library calls are timed: it is for runs that are traced, whose programs
-/// call it after every action.
+/// The table that programs call; one for all ranks. In the second one `wake` also records the action that has ended, and library calls are timed: it is for
+/// traced runs, whose programs call it after every action.
 const PiperApi& executor_api();
 const PiperApi& recording_api();
 /// A busy or sleeping pause of random length, a function of the seed, the rank and the count of pauses.

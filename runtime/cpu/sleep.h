@@ -1,6 +1,6 @@
 #pragma once
-// A place where one thread sleeps until another says that something changed. No wake-up is lost: the sleeper announces itself before it
-// looks for the last time, and whoever changes something looks for sleepers afterwards.
+// A place where one thread sleeps until another signals a change. No wake-up is lost: the sleeper announces itself before it looks for the last time, and the
+// waker looks for sleepers after its change.
 //
 //   sleeper:  for (;;) { if (ready()) break; auto key = sleep.announce(); if (ready()) { sleep.withdraw(); break; } sleep.commit(key, kForever); }
 //   waker:    change(); sleep.wake();
@@ -13,16 +13,16 @@ class Sleep {
  public:
   static constexpr std::int64_t kForever = -1;
 
-  /// Before the last look. Gives what `commit` takes.
+  /// Call before the last look. Returns the key for `commit`.
   std::uint32_t announce() {
     __atomic_store_n(&sleeping_, 1u, __ATOMIC_SEQ_CST);
     return __atomic_load_n(&epoch_, __ATOMIC_SEQ_CST);
   }
   void withdraw() { __atomic_store_n(&sleeping_, 0u, __ATOMIC_SEQ_CST); }
-  /// Sleeps unless `wake` came since `announce`; at most `timeout_ns`.
+  /// Sleeps unless `wake` was called since `announce`; at most `timeout_ns`.
   void commit(std::uint32_t key, std::int64_t timeout_ns);
 
-  /// After a change.
+  /// Call after a change.
   void wake() {
     if (__atomic_load_n(&sleeping_, __ATOMIC_SEQ_CST)) wake_sleeper();
   }

@@ -1,8 +1,8 @@
 #pragma once
-// Numbers of a text file: a header line that names the columns, and below it a line of numbers per sample. Columns are parted by commas, or by white space
-// where the header has no comma.
+// Numbers of a text file: a header line that names the columns, and below it a line of numbers per sample. Columns are separated by commas, or by white space
+// if the header has no comma.
 //
-// An input of one number per sample has the column of its name, one of n numbers the columns `x.0` to `x.n-1`, in row-major order; other columns are passed over.
+// An input of one number per sample has the column of its name, one of n numbers the columns `x.0` to `x.n-1`, in row-major order; other columns are skipped.
 
 #include <cstdint>
 #include <memory>
@@ -17,12 +17,12 @@
 
 namespace piper::runtime {
 
-/// What a model asks of a table.
+/// An input that a model reads from a table.
 struct TableInput {
   std::string_view name;
   std::uint64_t numbers = 1;  // per sample
   bool integers = false;
-  bool single = false;  // taken as f32: a number beyond its range is none
+  bool single = false;  // taken as f32: a number beyond its range is refused
 };
 
 struct Table {
@@ -31,8 +31,8 @@ struct Table {
   std::vector<std::variant<std::vector<double>, std::vector<std::int64_t>>> values;
 };
 
-/// Null with the reason and the place in the file in `failure`: what is no number, a line with too few or too many, a column that is missing or occurs
-/// twice, no line at all. `path` is what the failure calls the file.
+/// Null, with the reason and the location in the file in `failure`, for an entry that is not a number, a line with too few or too many, a column that is
+/// missing or occurs twice, or no line at all. `path` is the file's name in the failure.
 std::shared_ptr<const Table> read_table(const std::string& path, const Text& text, std::span<const TableInput> inputs, Failure& failure);
 
 }  // namespace piper::runtime

@@ -1,7 +1,7 @@
 #pragma once
-// The library functions of PiperApi, written once for every surroundings that programs are run in.
+// The library functions of PiperApi, written once for every environment that runs programs.
 //
-//   struct Host {                                                              // what a rank's runtime pointer stands for
+//   struct Host {                                                              // how to use a rank's runtime pointer
 //     static const LibraryCalls* library(PiperRank*, std::uint32_t action);    // null: the reason was kept, the step ends
 //     static int failed(PiperRank*, std::uint32_t action, int status, const LibraryReport&);  // gives a nonzero status
 //   };
@@ -17,7 +17,7 @@
 
 namespace piper::runtime {
 
-/// Each function asks the host for the library, calls it, and tells the host of a failure. All is known at compile time: no call is added to a step.
+/// Each function asks the host for the library, calls it, and reports a failure to the host. All is resolved at compile time: a step makes no further call.
 template <typename Host>
 struct LibraryApi {
   static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
@@ -47,7 +47,7 @@ struct LibraryApi {
   }
 };
 
-/// What went wrong, in words.
+/// The failure in words.
 std::string library_failure(int status, const LibraryReport& report);
 
 /// PiperRank::runtime of a run without an executor: its calls go straight to a library, and the last failure is kept.

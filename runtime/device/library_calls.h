@@ -1,8 +1,8 @@
 #pragma once
-// Matrix products and attention: a small table of C functions, provided by the plugin with LibTorch or by our own loops. The plugin is
-// opened at the first call, so a run that needs neither loads nothing.
+// Matrix products and attention: a small table of C functions, provided by the plugin with LibTorch or by Piper's own loops. The plugin is opened at the first
+// call, so a run that needs neither loads nothing.
 //
-// A function gives 0, or nonzero with `*error` (static storage) and `*value`; no exception leaves it.
+// A function returns 0, or nonzero with `*error` (static storage) and `*value`; no exception leaves it.
 
 #include <cstdint>
 #include <mutex>
@@ -23,32 +23,32 @@ struct LibraryReport {
 struct LibraryCalls {
   std::uint32_t abi_version;
   const char* name;
-  /// First of all, once: whose products to take. Nonzero when this machine has none such.
+  /// Called once, before all others: the library of the products. Nonzero if this machine does not have it.
   int (*choose)(Math math);
-  /// First thing in every device thread that computes.
+  /// The first call in every device thread that computes.
   void (*begin_thread)(std::uint32_t threads);
   int (*gemm)(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report);
   int (*attend)(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
                 std::uint64_t workspace_bytes, LibraryReport* report);
   int (*attend_grad)(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
                      void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report);
-  /// One before the end of a process that used it, when static destructors may be skipped: nonzero when `_exit` is worthwhile.
+  /// 1 before the end of a process that used it if static destructors may be skipped: `_exit` is then worthwhile.
   int skip_destructors;
 };
 
-/// Our own loops: correct in f32, f64 and bf16, deterministic, and slow. For tests and machines without LibTorch, on request only.
+/// Piper's own loops: correct in f32, f64 and bf16, deterministic, and slow. For tests and machines without LibTorch, on request only.
 const LibraryCalls& builtin_library_calls();
 
 /// The name of the plugin's entry: `const LibraryCalls* piper_library_calls()`.
 inline constexpr const char* kLibraryEntry = "piper_library_calls";
 
-/// Where the plugin with LibTorch lies.
+/// The path of the plugin with LibTorch.
 std::string torch_plugin_path(const Options& options);
 
 /// Opens the library that the options ask for, once, at the first need.
 class LibrarySwitch {
  public:
-  /// While no other thread reads the environment: threads that help inside a library call shall look only shortly for the next one.
+  /// Construct it while no other thread reads the environment: it makes threads that help inside a library call poll only briefly for the next one.
   explicit LibrarySwitch(const Options& options);
   /// Null with the reason in `failure`.
   const LibraryCalls* get(Failure& failure);

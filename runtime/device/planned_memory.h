@@ -1,8 +1,9 @@
 #pragma once
-// What LibTorch may allocate during one call: results at their planned addresses, the rest from the planned workspace, one piece behind the other. A hook in its allocator asks here.
+// The memory that LibTorch may allocate during one call: results at their planned addresses, the rest from the planned workspace, one piece after the other. A
+// hook in its allocator calls this.
 //
 //   PlannedMemory memory{.next = workspace, .left = bytes, .results = {{{out, out_bytes}}}};
-//   void* const at = memory.take(bytes);   // throws Overrun where the plan has too little
+//   void* const at = memory.take(bytes);   // throws Overrun if the plan has too little
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Element types as LibTorch names them. A type that is added has a row here or does not compile.
+// Element types by LibTorch's names. A new type needs a row here, or this does not compile.
 
 #include <c10/core/ScalarType.h>
 
@@ -10,7 +10,7 @@
 
 namespace piper::runtime {
 
-/// Another number than those of PiperDType is a fault of this program.
+/// A number outside PiperDType is a fault of this program.
 inline c10::ScalarType scalar_type(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
     case PIPER_F64: return c10::ScalarType::Double;

@@ -1,6 +1,6 @@
 #pragma once
-// Attention of bf16 operands by a form that knows f32: operands are widened into the planned workspace, and results rounded once, when all sums are done.
-// piper_attend_workspace has the room.
+// Attention of bf16 operands by an implementation for f32: operands are widened into the planned workspace, and results are rounded once, after all sums.
+// piper_attend_workspace reserves the room.
 //
 //   if (call->dtype == PIPER_BF16) return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, bytes, report);
 
@@ -12,7 +12,7 @@
 
 namespace piper::runtime {
 
-/// The workspace of a call, given out from its start.
+/// The workspace of a call, allocated from its start.
 class WidenedOperands {
  public:
   WidenedOperands(const PiperAttend& call, void* workspace, std::uint64_t bytes)
@@ -21,7 +21,7 @@ class WidenedOperands {
   std::uint64_t of_queries(std::int64_t width) const { return static_cast<std::uint64_t>(call_.batch * call_.seq * call_.heads * width); }
   std::uint64_t of_keys(std::int64_t width) const { return static_cast<std::uint64_t>(call_.batch * call_.keys * call_.kv_heads * width); }
 
-  /// Room for so many numbers; null where there is none.
+  /// Room for `elements` numbers; null if there is none.
   float* take(std::uint64_t elements) {
     const std::uint64_t bytes = aligned(elements * sizeof(float));
     if (bytes > left_) {
