@@ -1,5 +1,5 @@
 #pragma once
-// Diagnostics: what the user is told. Codes come from `diagnostics.def`, messages stand at the emit site.
+// Diagnostics: messages to the user. Codes come from `diagnostics.def`, messages are written at the emit site.
 //
 // Guarantees: `sorted()` is by file and position, without duplicates, and does not depend on the order of emission
 // except between diagnostics at one place. The number of `{}` in a message is checked at compile time.
@@ -8,7 +8,7 @@
 //       .related(model_range, "model `{}` is declared here", model)
 //       .hint("did you mean `{}`?", best);
 //
-// Voice: lower case, no full stop, code in backticks; first what was observed, then the rule, then the hint.
+// Voice: lower case, no full stop, code in backticks; first the observation, then the rule, then the hint.
 
 #include <cstdint>
 #include <optional>
@@ -110,7 +110,7 @@ struct Edit {
   friend bool operator==(const Edit&, const Edit&) = default;
 };
 
-/// What a machine may do about a diagnostic without asking further: afterwards it is gone, and nothing new stands before it. The edits do not overlap.
+/// An edit that a tool may apply without asking: the diagnostic disappears, and no new one is reported before it. The edits do not overlap.
 struct Fix {
   std::string title;  // `replace `stge` by `stage``
   std::vector<Edit> edits;
@@ -137,7 +137,7 @@ class DiagnosticBuilder {
   DiagnosticBuilder& related(SourceRange range, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     return add_related(range, format_args(pattern.text, args...));
   }
-  /// Keeps the beginning of the range where that is `text`.
+  /// Narrows the range to `text` if it begins with `text`.
   DiagnosticBuilder& narrow_to(std::string_view text);
   /// The primary line of `loc`.
   template <typename... Args>
@@ -148,14 +148,14 @@ class DiagnosticBuilder {
   DiagnosticBuilder& hint(MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     return set_hint(format_args(pattern.text, args...));
   }
-  /// Offers to put `text` in place of `range`. Nothing where the range lies in no text that the user can edit.
+  /// Offers to put `text` in place of `range`. Does nothing if the range is outside the text that the user can edit.
   DiagnosticBuilder& fix(SourceRange range, std::string text) { return fix({{range, std::move(text)}}); }
-  /// In place of what the diagnostic is about.
+  /// Replaces the range of the diagnostic.
   DiagnosticBuilder& fix(std::string text);
-  /// Several edits that only help together.
+  /// Several edits that have to be applied together.
   DiagnosticBuilder& fix(std::vector<Edit> edits);
   DiagnosticBuilder& fix(Fix fix);
-  /// Asks whether `name` was meant, and offers it where the diagnostic is about `written` and nothing else.
+  /// Asks whether `name` was meant, and offers a fix if the range of the diagnostic is exactly `written`.
   DiagnosticBuilder& did_you_mean(std::string_view name, std::string_view written);
 
  private:
@@ -174,7 +174,7 @@ class DiagnosticSink {
  public:
   explicit DiagnosticSink(const LocationTable& locations) : locations_(&locations) {}
 
-  /// Reports at a range; an invalid range means that no file is concerned.
+  /// Reports at a range; an invalid range means that the diagnostic belongs to no file.
   template <typename... Args>
   DiagnosticBuilder report(Code code, SourceRange range, MessagePattern<std::type_identity_t<Args>...> pattern,
                            const Args&... args) {
@@ -209,7 +209,8 @@ class DiagnosticSink {
 std::string render_text(std::span<const Diagnostic> diagnostics, const SourceTable& files);
 
 /// One JSON object as a line: `{"code":"P3007","severity":"error","message":..,"file":..,"range":..,"related":[..],"hint":..,"fixes":[..]}`.
-/// `file` and `range` are null where no file is concerned, `hint` is null where there is none. A fix is `{"title":..,"edits":[{"file":..,"start":..,
+/// `file` and `range` are null if the diagnostic belongs to no file, `hint` is null if there is none. A fix is
+/// `{"title":..,"edits":[{"file":..,"start":..,
 /// "end":..,"text":..}]}`. Positions are `{"line":..,"column":..}`, both from 1; a column counts code points, and the end is exclusive.
 std::string render_json(const Diagnostic& diagnostic, const SourceTable& files);
 

@@ -1,9 +1,9 @@
 #pragma once
-// What a pass found, made readable: of one code and place one error, and not more than fit on a page.
+// Limits the errors of a pass: one error per code and range, and not more than fit on a page.
 //
 //   DiagnosticSink found(sink.locations());
 //   place(dag, strategy, found);
-//   forward(found, sink);  // of 64 ranks with the same mistake in one line one, and how many more there are
+//   forward(found, sink);  // 64 ranks with the same mistake in one line give one error with the number of the others
 
 #include "ir/diagnostics/diagnostics.h"
 
@@ -12,7 +12,7 @@ namespace piper {
 /// Errors that are shown; the others are counted by P2324.
 inline constexpr std::size_t kShownErrors = 20;
 
-/// Says at the last of them that `hidden` errors of `what` (`file`) are not shown; nothing where there are none.
+/// Reports, at the last of them, that `hidden` errors of `what` (`file`) are not shown; does nothing if there are none.
 template <typename Place>
 void report_not_shown(DiagnosticSink& sink, Place last, std::size_t hidden, std::string_view what) {
   if (hidden == 0) return;
@@ -20,8 +20,8 @@ void report_not_shown(DiagnosticSink& sink, Place last, std::size_t hidden, std:
       .hint("they are of the same {}; mend the first {} and check again", what, kShownErrors);
 }
 
-/// Adds to `to` what `from` holds. Of errors with the same code and range the first is told, with the number of the others; warnings are told
-/// as they are.
+/// Adds the diagnostics of `from` to `to`. The first of several errors with the same code and range is reported, with the number of the
+/// others; warnings are copied unchanged.
 void forward(const DiagnosticSink& from, DiagnosticSink& to);
 
 }  // namespace piper

@@ -1,5 +1,5 @@
 #pragma once
-// A diagnostic that was told to one sink, told to another with all that it has.
+// Copies a diagnostic of one sink to another, with its related lines, hint and fixes.
 
 #include "ir/diagnostics/diagnostics.h"
 

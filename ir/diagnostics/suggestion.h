@@ -8,8 +8,8 @@
 
 namespace piper {
 
-/// The other candidate that is fewest edits away, the first of equal ones; empty when none is within `most`. Letters that changed places are one edit
-/// (`sned`), and of two letters or one every name is near to every other.
+/// The candidate (other than `name`) with the smallest edit distance, the first of equal ones; empty if none is within `most`. Two swapped letters
+/// are one edit (`sned`). Names of one or two letters are all near each other.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates, std::size_t most);
 /// Within a third of the name's length, at least one edit.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
