@@ -1,5 +1,5 @@
 #pragma once
-// Checks the tables of a job before anything runs, so that the step loop can trust them.
+// Checks the tables of a job before anything runs, so that the step loop can rely on them.
 
 #include <optional>
 
@@ -8,8 +8,8 @@
 
 namespace piper::runtime {
 
-/// The first contradiction found: versions, ranges of offsets and indices, stretches of other extents than a program was made for, the state parts of both programs, members of
-/// communicators.
+/// The first contradiction found: versions, ranges of offsets and indices, intervals with other extents than a program was generated for, the state parts of
+/// both programs, members of communicators.
 std::optional<Failure> check_tables(const PiperJob& job);
 
 }  // namespace piper::runtime

@@ -1,8 +1,9 @@
 #pragma once
 // Runs a PiperJob on a device: the programs of all ranks of this process, step by step.
 //
-// Guarantees: `run` returns only when nothing of it runs any more. A failure on one rank releases all others; the first failure is the one that is reported. A stop ends all ranks at the same step. Nothing throws.
-// Of several processes each has an executor over its rank: they stop at the same step, all learn of the first failure, and rank 0 has the numbers of a step, recorded times and parameters of all.
+// Guarantees: `run` returns only when nothing of it is still running. A failure on one rank releases all others; the first failure is the one that is reported.
+// A stop ends all ranks at the same step. Nothing throws. In a run of several processes each has an executor for its rank: they stop at the same step, all
+// learn of the first failure, and rank 0 has the numbers of a step, recorded times and parameters of all.
 //
 //   Failure failure;
 //   std::unique_ptr<Executor> executor = Executor::create(job, make_cpu_device(), {}, failure);
@@ -43,7 +44,7 @@ struct RunResult {
   std::optional<Failure> failure = {};  // exactly when failed
 };
 
-/// How fast data is read: in tokens where an input has several integers per sample, as a text has, otherwise in samples.
+/// Throughput in tokens if an input has several integers per sample, as text has, otherwise in samples.
 struct Throughput {
   double per_second = 0;
   bool tokens = false;
@@ -51,16 +52,16 @@ struct Throughput {
 };
 Throughput throughput(const PiperJob& job, std::uint64_t steps, double seconds);
 
-/// What is known when a step has ended on all ranks. Valid during the callback.
+/// The data of a step that has ended on all ranks. Valid during the callback.
 struct StepRecord {
   Phase phase = Phase::training;
   std::uint64_t step = 0;         // of training, counted from 0; of evaluation: number of the step in it
   std::uint64_t local_step = 0;   // since this run began
   std::uint64_t steps = 0;        // asked for in this run
   double loss = 0;                // sum of the losses
-  std::span<const double> losses;                       // mean per loss of the job, in its order; no number where this process does not know it
-  std::span<const double> counts;                       // how many elements that is the mean of
-  std::uint64_t samples = 0;                            // of the batch; those that fill up a short batch of held-out data are left out
+  std::span<const double> losses;                       // mean per loss of the job, in its order; NaN if this process does not know it
+  std::span<const double> counts;                       // the number of elements in each mean
+  std::uint64_t samples = 0;                            // of the batch, without those that pad a short batch of held-out data
   std::span<const std::vector<double>> microbatch_sums; // per loss, as reported
   std::optional<double> gradient_norm;                  // before clipping
   double learning_rate = 0;
@@ -71,7 +72,7 @@ struct StepRecord {
 /// Called in step order, on the thread that called `run`. A failure ends the run at the next step boundary.
 using OnStep = std::function<std::optional<Failure>(const StepRecord&)>;
 
-/// Which tensor of a parameter.
+/// The tensor of a parameter.
 enum class Part : std::uint8_t { values, gradient, slot0, slot1, slot2 };
 
 struct ParameterValues {
@@ -82,16 +83,17 @@ struct ParameterValues {
 
 struct ExecutorOptions : DeviceOptions {
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
-  bool record = false;                     // keep when the actions of the last training step ran, and what they took
+  bool record = false;                     // keep when the actions of the last training step ran, and how long they took
 };
 
 class Executor {
  public:
-  /// Checks the tables, opens data and the device. The job and all it points to must outlive the executor, and so must a group of processes. Null with the reason in `failure`; null without one when stopped.
+  /// Checks the tables, opens data and the device. The job with all it points to, and a group of processes, must outlive the executor. Null with the reason in
+  /// `failure`; null without one when stopped.
   static std::unique_ptr<Executor> create(const PiperJob& job, std::unique_ptr<Device> device, const ExecutorOptions& options, Failure& failure, const Processes& processes = {});
   ~Executor();
 
-  /// Runs `steps` steps of one phase. Training continues where the run before ended. After a failure nothing can be run any more.
+  /// Runs `steps` steps of one phase. Training continues where the last run ended. After a failure nothing can run.
   RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step = {});
 
   /// Ends the run in progress, and every later one, at a common step boundary. May be called from a signal handler.
@@ -100,20 +102,21 @@ class Executor {
 
   /// Steps of evaluation that cover the held-out data once; 0 without held-out data.
   std::uint64_t evaluation_steps() const { return held_out().taken; }
-  /// The held-out data as batches; none are taken where the job has no evaluation program.
+  /// The held-out data as batches; none if the job has no evaluation program.
   Batches held_out() const;
   /// Training steps that ended, the job's first step included.
   std::uint64_t next_step() const;
 
-  /// A tensor of a parameter, from its counted home; nothing when no rank has it (or no such slot), or it cannot be read. Of several processes all read the same ones in the same order, and rank 0 gets them.
+  /// A tensor of a parameter, from its counted owner; empty if no rank has it (or no such slot), or it cannot be read. With several processes all read the same
+  /// tensors in the same order, and rank 0 gets them.
   std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const;
   /// Names of all parameters of the job, sorted.
   std::vector<std::string> parameter_names() const;
 
-  /// The last step of the last run of training, with `ExecutorOptions::record`; of several processes on rank 0.
+  /// The last step of the last run of training, with `ExecutorOptions::record`; with several processes on rank 0.
   const std::vector<RecordedRank>& recorded() const;
 
-  /// What runs did otherwise than they might, and why: nothing is wrong with what came out.
+  /// Deviations of the runs from the fast path, each with its reason: the results are right.
   std::vector<Failure> warnings() const;
 
   /// Planned bytes of the arena, per local rank.

@@ -1,11 +1,12 @@
 #pragma once
-// The other processes of a run, as the executor of one of them sees them: they stop at the same step, all learn of the first failure, and what their ranks report, record and have reaches rank 0.
+// The other processes of a run, as one process's executor uses them: they stop at the same step, all learn of the first failure, and the reports, records and
+// parameters of their ranks reach rank 0.
 //
 //   OtherProcesses others(processes, job);
 //   if (auto failure = others.agree(device)) ...;              // before the first step
 //   while (others.group().begin_step() == ProcessGroup::Begin::yes) ...;
 //   others.send(phase, step, device.reports(0));               // when a step has ended here
-//   if (others.take(phase, step)) use(others.slots(phase));    // on rank 0: all that others reported of it has come
+//   if (others.take(phase, step)) use(others.slots(phase));    // on rank 0: all reports of the others have arrived
 //   others.end_run(steps);
 //   if (auto failure = others.collect(recorded)) ...;
 //   others.read_parameter(device, "head.0.out", Part::values);
@@ -29,22 +30,23 @@ class OtherProcesses {
   OtherProcesses(const Processes& processes, const PiperJob& job) : group_(*processes.group), whole_(*processes.whole), numbers_(job, group_) {}
 
   ProcessGroup& group() { return group_; }
-  /// Of all processes.
+  /// The ranks of all processes.
   std::span<const PiperJobRank> ranks() const { return {whole_.ranks, whole_.num_ranks}; }
 
-  /// Who sends which numbers of a step. A failure of the run where not all processes take part.
+  /// Agrees on which process sends which numbers of a step. A failure of the run if not all processes take part.
   std::optional<Failure> agree(const Device& device);
-  /// `step`: of the run. Elsewhere than on rank 0 nothing is waited for.
+  /// `step`: of the run. Only rank 0 waits.
   void send(Phase phase, std::uint64_t step, const ReportSlots& slots) { numbers_.send(phase, steps_before_ + step, step, slots); }
   bool take(Phase phase, std::uint64_t step) { return numbers_.take(phase, steps_before_ + step, step); }
-  /// Beside those of this process.
+  /// The reports of the other processes.
   const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const { return numbers_.slots(phase); }
-  /// After so many steps, which are as many for all.
+  /// Ends a run after `steps` steps, the same number on all processes.
   void end_run(std::uint64_t steps) { steps_before_ += steps; }
 
-  /// What this process has recorded goes to rank 0, which gets it of all ranks, with times from one start; elsewhere nothing is left. A failure of the run where a process is gone.
+  /// Sends what this process has recorded to rank 0, which gets all ranks, with times from one start; elsewhere the list becomes empty. A failure of the run if
+  /// a process is gone.
   std::optional<Failure> collect(std::vector<RecordedRank>& recorded);
-  /// Called by all for the same parts in the same order; rank 0 gets it.
+  /// Called by all for the same tensors in the same order; rank 0 gets them.
   std::optional<ParameterValues> read_parameter(Device& device, std::string_view name, Part part);
 
  private:
@@ -54,7 +56,7 @@ class OtherProcesses {
   ProcessGroup& group_;
   const PiperJob& whole_;
   StepNumbers numbers_;
-  std::uint64_t steps_before_ = 0;  // of all runs before
+  std::uint64_t steps_before_ = 0;  // of all earlier runs
 };
 
 }  // namespace piper::runtime

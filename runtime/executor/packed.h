@@ -1,5 +1,5 @@
 #pragma once
-// Packed: lists of plain values as the bytes that processes of one machine type send each other.
+// Packed: lists of plain values as the bytes that processes on one machine type send each other.
 
 #include <string>
 #include <type_traits>
@@ -13,7 +13,7 @@ std::string packed(const std::vector<T>& list) {
   return {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(T)};
 }
 
-/// The values of the bytes. A rest that makes no value is left out.
+/// The values of the bytes. Left-over bytes that make no value are dropped.
 template <typename T>
 std::vector<T> unpacked(const std::string& bytes) {
   static_assert(std::is_trivially_copyable_v<T>);

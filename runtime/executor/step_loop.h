@@ -1,5 +1,5 @@
 #pragma once
-// The steps of one run, on the thread that asked for them: begins them a few ahead, and tells of those that have ended, in order.
+// The steps of one run, on the thread that called `run`: begins them a few ahead, and reports those that have ended, in order.
 //
 //   StepLoop loop(job, device, run, stop, on_step, others);
 //   loop.run();
@@ -20,10 +20,10 @@ namespace piper::runtime {
 
 class StepLoop {
  public:
-  /// `others`: null where all ranks are here. `stop`: once it is true no step begins that no rank has come to, of several processes on none of them.
+  /// `others`: null if all ranks are in this process. `stop`: once it is true no step begins that no rank, in any process, has reached.
   StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, OtherProcesses* others);
 
-  /// Until nothing runs any more. Throws std::bad_alloc, and then nothing has begun.
+  /// Returns when nothing is running. Throws std::bad_alloc; then nothing has begun.
   void run();
   /// Steps that have ended on all ranks, each with a call of `on_step` unless it has failed.
   std::uint64_t told() const { return told_; }
@@ -46,12 +46,12 @@ class StepLoop {
   const std::atomic<bool>& stop_;
   const OnStep& on_step_;
   OtherProcesses* const others_;
-  const std::uint64_t most_;                    // steps that have begun and not ended
+  const std::uint64_t most_;                    // the maximum number of steps in flight
   StepReports reports_;
   std::vector<const ReportSlots*> slots_;
   std::uint64_t begun_ = 0, ended_ = 0, told_ = 0;
-  bool stopped_ = false;                        // no step begins any more
-  bool rests_ = false;                          // the device does
+  bool stopped_ = false;                        // no further step begins
+  bool rests_ = false;                          // no step of the device is in flight
   std::optional<Failure> failure_;              // the first
 };
 

@@ -1,10 +1,10 @@
 #pragma once
-// What the ranks of several processes report of a step, brought to rank 0: losses and norms are where the plan has them, and rank 0 keeps and prints them.
+// Brings the reports of a step from several processes to rank 0: losses and norms are where the plan has them, and rank 0 keeps and prints them.
 //
 //   StepNumbers numbers(job, group);
-//   numbers.agree(phase, subjects);                   // who sends what; all processes
+//   numbers.agree(phase, subjects);                   // on all processes: which one sends which numbers
 //   numbers.send(number, slots, step);                // when a step has ended here
-//   numbers.take(number, step);                       // rank 0: false while some have not come
+//   numbers.take(number, step);                       // rank 0: false while some have not arrived
 //   numbers.slots();                                  // beside those of its own rank
 
 #include <cstdint>
@@ -22,14 +22,14 @@ class StepNumbers {
  public:
   StepNumbers(const PiperJob& job, ProcessGroup& group) : job_(job), group_(group) {}
 
-  /// Of every loss and of the norm, the lowest rank that reports it is the one that sends; and so does every rank that does not know its subjects before. A failure of the run where not all say what they
-  /// report.
+  /// For every loss and for the norm, the lowest rank that reports it sends it; a rank that does not know its subjects in advance always sends. A failure of
+  /// the run if a rank does not say what it reports.
   std::optional<Failure> agree(Phase phase, const std::optional<std::vector<std::uint32_t>>& subjects);
 
   /// `step`: of the run; `number`: over all runs.
   void send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots);
   bool take(Phase phase, std::uint64_t number, std::uint64_t step);
-  /// Of the ranks that send; kept for kReportSlots steps.
+  /// The reports of the ranks that send; kept for kReportSlots steps.
   const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const { return of_[static_cast<std::size_t>(phase)].slots; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Makes the record of a step from what the ranks reported.
+// Makes the record of a step from the reports of the ranks.
 
 #include <chrono>
 #include <span>
@@ -15,8 +15,8 @@ namespace piper::runtime {
 class StepReports {
  public:
   StepReports(const PiperJob& job, const DeviceRun& run);
-  /// Step `step` of the run, which all local ranks have ended. Valid until the next call. Of several ranks that reported the same loss the
-  /// first counts: they hold equal sums.
+  /// Step `step` of the run, which all local ranks have ended. Valid until the next call. If several ranks reported the same loss, the first counts: they hold
+  /// equal sums.
   const StepRecord& take(std::uint64_t step, std::span<const ReportSlots* const> ranks);
 
  private:
@@ -27,7 +27,7 @@ class StepReports {
   const std::uint64_t first_step_;
   const StepData& data_;
   const Batches batches_;
-  const std::uint64_t batch_;  // samples of a whole batch
+  const std::uint64_t batch_;  // samples of a full batch
   StepRecord record_;
   std::vector<double> losses_, counts_;
   std::vector<std::vector<double>> sums_;

@@ -1,9 +1,9 @@
 #pragma once
-// Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) end a run at the next common step boundary, and what is done before a run; a second one ends the process at once, as if nobody
-// had listened. One that was ignored before, as a shell does for what it starts in the background, stays ignored.
+// Ctrl-C, SIGTERM and a closed terminal (SIGHUP) end a run at the next common step boundary, and the work before a run; a second one ends the process at once,
+// by the default action. A signal that was ignored before, as a shell does for background jobs, stays ignored.
 //
 //   const Interrupt interrupt;
-//   build(interrupt.file());      // which ends its compilers
+//   build(interrupt.file());      // a signal ends its compilers
 //   const EndsRun ends(interrupt, executor);
 //   executor.run(...);            // Ended::stopped after Ctrl-C
 
@@ -25,7 +25,7 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   bool requested() const;
-  /// It can be read once the signal has come: for those who wait.
+  /// Becomes readable when the signal arrives, for callers that poll.
   int file() const { return file_; }
 
  private:
@@ -33,7 +33,7 @@ class Interrupt {
   int file_;
 };
 
-/// For its lifetime the interrupt, also one that has come before, ends the executor's run. The executor must outlive it.
+/// While it lives, the interrupt, also an earlier one, ends the executor's run. The executor must outlive it.
 class EndsRun {
  public:
   EndsRun(const Interrupt& interrupt, Executor& executor);
@@ -42,8 +42,8 @@ class EndsRun {
   EndsRun& operator=(const EndsRun&) = delete;
 };
 
-/// While it lives, a write to a pipe that nobody reads fails; it does not end the process. A run goes on when its reader is gone: what it keeps
-/// in files is kept, and its threads are joined.
+/// While it lives, a write to a pipe without a reader fails instead of ending the process. A run goes on when its reader is gone: its files are complete, and
+/// its threads are joined.
 class IgnoreBrokenPipes {
  public:
   IgnoreBrokenPipes();

@@ -1,5 +1,5 @@
 #pragma once
-// What a run shows and leaves behind: a progress line, and one JSON object per step in OUT/metrics.jsonl.
+// The output of a run: a progress line, and one JSON object per step in OUT/metrics.jsonl.
 //
 //   if (auto failure = keep_earlier_metrics("out", kept)) ...;
 //   MetricsFile file;
@@ -11,7 +11,7 @@
 // A record of a training step (numbers that are not finite are null):
 //   {"schema":1,"phase":"training","step":1,"loss":5.54,"losses":{"gpt.loss.0":5.54},"microbatches":{"gpt.loss.0":[1419.2,1418.9]},
 //    "norm":1.2,"lr":0.002,"seconds":0.41,"tokens_per_second":9990,"peak_bytes":[1048576]}
-// Where no input has several integers per sample there are no tokens, and `samples_per_second` stands instead.
+// If no input has several integers per sample there are no tokens, and `samples_per_second` is written instead.
 // `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
 
 #include <chrono>
@@ -30,7 +30,8 @@ namespace piper::runtime {
 /// The object above, without the newline.
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes);
 
-/// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so that none are lost. Nobody else may write to the folder. `kept` is their new name, empty when there were none.
+/// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so that none are lost. No other process may write to the
+/// folder. `kept` is their new name, empty when there were none.
 std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept);
 
 class MetricsFile {
@@ -40,9 +41,9 @@ class MetricsFile {
   MetricsFile& operator=(const MetricsFile&) = delete;
   ~MetricsFile();
 
-  /// Makes the folder and OUT/metrics.jsonl, which must not be there unless this run's lines are to follow those in it (`append`).
+  /// Makes the folder and OUT/metrics.jsonl, which must not exist unless this run's lines are to follow those in it (`append`).
   std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes, bool append = false);
-  /// Writes a line through to the system; the failure says from which step on the metrics are missing.
+  /// Writes a line through to the system; the failure names the first step whose metrics are missing.
   std::optional<Failure> write(const StepRecord& step);
 
  private:
@@ -59,15 +60,15 @@ class ProgressLine {
   using Write = std::function<void(const std::string&)>;
   using Clock = std::chrono::steady_clock;
 
-  using Columns = std::function<unsigned()>;  // of the terminal, right now; 0 or none: this is no terminal
+  using Columns = std::function<unsigned()>;  // of the terminal at the moment; 0 or none: this is no terminal
 
-  /// `memory`: what the devices need, as the line says it; it may be empty.
+  /// `memory`: the memory of the devices, as shown in the line; it may be empty.
   ProgressLine(Write write, Columns columns, std::string memory);
   void show(const StepRecord& step, Clock::time_point now = Clock::now());
   /// Leaves the cursor on a new line.
   void finish();
 
-  /// A line wider than `width` leaves out whole fields, the least telling first.
+  /// A line wider than `width` leaves out whole fields, the least important first.
   static std::string text(const StepRecord& step, double per_second, const std::string& memory, double seconds_left, std::size_t width = std::string::npos);
 
  private:
@@ -76,7 +77,7 @@ class ProgressLine {
   std::string memory_;
   std::optional<Clock::time_point> shown_;
   double recent_steps_ = 0, recent_seconds_ = 0, recent_items_ = 0;  // older ones fade
-  bool drawn_ = false;                                                // something stands on the line
+  bool drawn_ = false;                                                // the line has text
 };
 
 }  // namespace piper::runtime

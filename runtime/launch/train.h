@@ -20,9 +20,9 @@ namespace piper::runtime {
 struct TrainOptions {
   std::uint64_t steps = 0;     // 0: up to the last step of the job
   std::string out_folder = {};  // metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder
-  ProgressLine::Write write = {};  // progress; empty: none
+  ProgressLine::Write write = {};  // shows progress; empty: none
   ProgressLine::Columns columns = {};  // of the terminal that shows it; none: no terminal
-  std::string memory = {};             // what the devices need, as progress says it
+  std::string memory = {};             // memory of the devices, as progress shows it
 };
 
 struct TrainResult {
@@ -36,7 +36,7 @@ struct TrainResult {
   Throughput throughput = {};           // over all of training
 };
 
-/// The loss over several batches: each element that counts weighs alike, however many of them a batch has.
+/// The loss over several batches: each element that counts has the same weight, however many a batch has.
 class LossOverBatches {
  public:
   void add(const StepRecord& step);

@@ -1,5 +1,5 @@
 #pragma once
-// torchrun's store, by LibTorch's TCPStore, which speaks its protocol: in a plugin, opened where a run needs it.
+// torchrun's store, by LibTorch's TCPStore, which implements its protocol: in a plugin, opened when a run needs it.
 //
 //   ProcessGroup::join(launch, {.agent_store = open_agent_store(options, failure)}, failure);
 
@@ -8,7 +8,7 @@
 
 namespace piper::runtime {
 
-/// What the plugin gives, by the name kAgentStoreEntry. All give 0, or 1 and a reason of at most `bytes` bytes with its end.
+/// The functions of the plugin, under the name kAgentStoreEntry. All return 0, or 1 and a reason of at most `bytes` bytes, with its terminating zero.
 struct AgentStoreCalls {
   std::uint32_t abi_version;
   int (*set)(const char* host, std::uint16_t port, double seconds, const char* key, const char* value, char* reason, std::size_t bytes);
@@ -17,7 +17,7 @@ struct AgentStoreCalls {
 };
 inline constexpr const char* kAgentStoreEntry = "piper_agent_store_calls";
 
-/// Without functions, and with the reason in `failure`, where the plugin cannot be opened.
+/// Without functions, and with the reason in `failure`, if the plugin cannot be opened.
 AgentStore open_agent_store(const Options& options, double seconds, Failure& failure);
 
 }  // namespace piper::runtime

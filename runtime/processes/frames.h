@@ -1,7 +1,7 @@
 #pragma once
 // Frames over TCP: a kind, and a body of text and numbers (`messages.h`). Sockets do not block.
 //
-// Guarantees: a connection keeps at most one frame of the largest size, and what one call of `fill` reads beyond it, of bytes that the other side sends.
+// Guarantees: of the bytes that the other side sends, a connection keeps at most one frame of the largest size, and what one call of `fill` reads beyond it.
 //
 //   Connection at(socket, kMaxHelloBody);
 //   at.send(FrameKind::set, encode(KeyValue{"key", "value"}));
@@ -17,23 +17,23 @@ namespace piper::runtime {
 
 enum class FrameKind : std::uint8_t {
   // from a process
-  hello,    // who it is
-  here,     // the answer to heard: it reads what it is sent
+  hello,    // its rank and process
+  here,     // the answer to heard: it reads its messages
   set,      // key, value
-  get,      // key: answered when somebody has set it
+  get,      // key: answered when a process has set it
   fail,     // its failure
-  stop,     // it would like to end
-  begun,    // the answer to hold: how many steps it has begun
-  report,   // a step's numbers, or a piece of bytes, for rank 0
-  bye,      // it has run all; how many steps it had begun
+  stop,     // it asks for a stop
+  begun,    // the answer to hold: the number of steps it has started
+  report,   // numbers of a step, or a piece of bytes, for rank 0
+  bye,      // it has run all; the number of steps it has started
   // to a process
-  heard,    // the answer to hello: a number to give back, and who rank 0 is
+  heard,    // the answer to hello: a number to give back, and the process of rank 0
   all_here,
   refused,  // a failure, of this process alone
   value,    // key, value
   failed,   // the first failure of the run
-  hold,     // begin no further step, and say how many you have begun
-  stop_at,  // begin so many steps in all
+  hold,     // begin no further step, and send the number of steps started
+  stop_at,  // the number of steps to begin in all
 };
 /// `hello`, for messages.
 const char* name_of(FrameKind kind);
@@ -48,7 +48,7 @@ class Body {
   std::string bytes_;
 };
 
-/// A number or a text that is missing reads as 0 or empty, and `whole` is false from then on.
+/// A missing number or text reads as 0 or empty, and `whole` is false from then on.
 class BodyReader {
  public:
   explicit BodyReader(std::string_view bytes) : rest_(bytes) {}
@@ -62,7 +62,7 @@ class BodyReader {
   bool whole_ = true;
 };
 
-/// A socket with the bytes that wait to be sent and those that have come. Closes it.
+/// A socket with the bytes that wait to be sent and those received. Closes it.
 class Connection {
  public:
   /// `max_body`: a longer frame from the other side breaks the connection.
@@ -73,18 +73,18 @@ class Connection {
 
   int socket() const { return socket_; }
   bool closed() const { return closed_; }
-  /// The other side sent bytes that are no frame, or a frame that is too long; then the connection is closed, too.
+  /// The other side sent bytes that are no frame, or a frame that is too long; the connection is then closed, too.
   bool broken() const { return broken_; }
   bool sends() const { return unsent() > 0; }
   std::size_t unsent() const { return out_.size() - sent_; }
   void set_max_body(std::size_t bytes) { max_body_ = bytes; }
 
-  /// Sends as much as it can at once, the rest with `flush`.
+  /// Sends as much as possible at once, the rest with `flush`.
   void send(FrameKind kind, const std::string& body);
   void flush();
-  /// Takes bytes that have come, a limited number in each call.
+  /// Reads received bytes, a limited number in each call.
   void fill();
-  /// The next whole frame; false where there is none.
+  /// The next complete frame; false if there is none.
   bool receive(FrameKind& kind, std::string& body);
 
  private:
@@ -94,7 +94,7 @@ class Connection {
   std::size_t max_body_;
   bool closed_ = false, broken_ = false;
   std::string in_, out_;
-  std::size_t taken_ = 0, sent_ = 0;  // bytes of them that are done with
+  std::size_t taken_ = 0, sent_ = 0;  // bytes of them that are handled
 };
 
 /// `process 4711 on node7`.

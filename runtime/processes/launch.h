@@ -1,5 +1,5 @@
 #pragma once
-// Which process of a run this is, as torchrun, mpirun, Slurm or a person say it in the environment.
+// The rank and the world of this process, as set in the environment by torchrun, mpirun, Slurm or a person.
 //
 //   const LaunchRead read = read_launch(environment);
 //   if (read.failure) ...;                 // P6020: `RANK` is 4 of 4 processes
@@ -21,14 +21,14 @@ struct Launch {
   std::uint32_t rank = 0, world = 1;
   std::uint32_t local_rank = 0;     // on its machine: the number of its GPU
   std::string host;                 // the machine of rank 0, as others reach it
-  std::uint16_t port = 0;           // on which rank 0 listens
-  std::string run = {};             // what keeps runs apart, and the attempts of one that is restarted
-  bool agent_store = false;         // torchrun has a store at that address itself, which says where rank 0 listens
-  std::string by = {};              // whose variables they are: `RANK and WORLD_SIZE`
+  std::uint16_t port = 0;           // the port on which rank 0 listens
+  std::string run = {};             // identifies the run and the attempt, if it is restarted
+  bool agent_store = false;         // torchrun itself has a store at that address, which has the port of rank 0
+  std::string by = {};              // the names of the variables used: `RANK and WORLD_SIZE`
 };
 
 struct LaunchRead {
-  std::optional<Launch> launch;     // nothing: this process is alone
+  std::optional<Launch> launch;     // empty: this process is alone
   std::optional<Failure> failure;   // kBadLaunch
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The contents of the frames between the processes of a run. A decoder gives nothing for a body that is too short or too long, or that has a number or a text beyond its bounds. Texts that are shown
-// (failures, names of processes) come out as `peer_text` makes them.
+// The contents of the frames between the processes of a run. A decoder returns nothing for a body that is too short or too long, or that has a number or a text
+// beyond its bounds. It passes texts that are shown (failures, names of processes) through `peer_text`.
 //
 //   connection.send(FrameKind::hello, encode(Hello{launch.run, launch.rank, launch.world, this_process()}));
 //   const auto hello = decode_hello(body);   // nothing: drop the connection
@@ -18,11 +18,11 @@ namespace piper::runtime {
 
 // ---- bounds, in bytes unless a line says otherwise
 inline constexpr std::size_t kMaxHelloBody = 4096;                     // before a process is known
-inline constexpr std::size_t kMaxMeetingBody = std::size_t{64} << 10;  // until all have come
+inline constexpr std::size_t kMaxMeetingBody = std::size_t{64} << 10;  // until all have joined
 inline constexpr std::size_t kMaxBody = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxKey = 1024;
 inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 62;     // steps
-inline constexpr std::uint64_t kFirstPiece = std::uint64_t{1} << 63;   // numbers of reports from here on are those of pieces
+inline constexpr std::uint64_t kFirstPiece = std::uint64_t{1} << 63;   // reports with numbers from here on are pieces
 inline constexpr std::size_t kMaxNotes = 64;                           // of a failure
 
 struct Hello {
@@ -36,7 +36,7 @@ std::optional<Hello> decode_hello(std::string_view body);
 /// The answer to a hello.
 struct Heard {
   std::uint64_t challenge = 0;  // at most kMaxCount; the process gives it back
-  std::string process;          // that of rank 0
+  std::string process;          // the process of rank 0
 };
 std::string encode(const Heard& heard);
 std::optional<Heard> decode_heard(std::string_view body);
@@ -68,7 +68,7 @@ std::string encode(const ForwardedReport& forwarded);
 /// `world`: ranks are below it.
 std::optional<ForwardedReport> decode_forwarded(std::string_view body, std::uint32_t world);
 
-/// A piece of bytes: how many follow in further pieces, and its own.
+/// A piece of bytes: the number of bytes that follow in further pieces, and its own bytes.
 struct Piece {
   std::uint64_t remaining = 0;
   std::string bytes;

@@ -1,10 +1,11 @@
 #pragma once
-// The times of ranks that were recorded by several processes, each from the start of its own step, as times from one point.
+// Aligns the times that several processes recorded for their ranks, each from the start of its own step, so that they count from one point.
 //
-// No clock is compared: what a member of a communication waits for says where its times lie. What a member receives has been sent before, so its communication ends after every member that gives something
-// has begun it. One in which all give and receive ends at all of them together, but for the time that it took who came last. That bounds how far apart the starts of two ranks are, over several communications
-// and ranks too, from below and from above; each rank is put into the middle between its bounds to the first rank. Where messages go one way alone there is one bound, which is taken; a rank that never meets
-// another begins with the first one. Where ends that shall be together contradict each other, only what is received after it was sent counts.
+// No clocks are compared: communications order the times. A message is received after it is sent, so a member's communication ends after every contributing
+// member has begun it. A communication in which all give and receive ends on all members at the same time, except for the message of the last one. These facts
+// bound the offset between the starts of two ranks from below and from above, also across several communications and ranks; each rank is put in the middle
+// between its bounds to the first rank. If messages go one way only there is one bound, which is taken; a rank that communicates with no other starts with the
+// first one. If ends that should coincide contradict each other, only the order of send and receive counts.
 //
 //   align_times(meetings, recorded);     // ranks in the order of the meetings
 
@@ -15,7 +16,7 @@
 
 namespace piper::runtime {
 
-/// The earliest start of all is 0 afterwards. Nothing lasts longer or shorter than before.
+/// Afterwards the earliest start of all is 0. Durations do not change.
 void align_times(const Meetings& meetings, std::vector<RecordedRank>& recorded);
 
 }  // namespace piper::runtime

@@ -1,5 +1,5 @@
 #pragma once
-// The flight record of a rank: a fixed-size file in shared memory, written by plain stores, so that it survives the process.
+// The flight record of a rank: a fixed-size file in shared memory, written by plain stores, so that it outlives the process.
 //
 //   FlightFile file;
 //   if (auto failure = file.open("out/flight.0", 0)) ...;    // empty path: memory without a name
@@ -22,7 +22,7 @@ class FlightFile {
   FlightFile& operator=(const FlightFile&) = delete;
   ~FlightFile();
 
-  /// Reserves the whole file, so that a full disk shows here and not as a signal in the step loop.
+  /// Reserves the whole file, so that a full disk is noticed here and not as a signal in the step loop.
   std::optional<Failure> open(const std::string& path, std::uint32_t rank);
   /// Starts the counts of a program at zero.
   void begin_program(const PiperProgram& program);
@@ -36,7 +36,7 @@ class FlightFile {
 std::string flight_path(const std::string& out_folder, std::uint32_t rank);
 /// Removes the records of an earlier run, which may have had more ranks.
 std::optional<Failure> remove_flights(const std::string& out_folder);
-/// Nothing when the file is missing, too short, or of another version.
+/// Empty if the file is missing, too short, or of another version.
 std::optional<PiperFlight> read_flight(const std::string& path);
 
 }  // namespace piper::runtime

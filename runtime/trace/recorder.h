@@ -1,6 +1,6 @@
 #pragma once
-// When the actions of a rank's last step began and ended, how long library calls took in them, and the least that each took in any step. Room for two steps of a
-// program is made before the run: writing allocates nothing and takes no lock.
+// Records when the actions of a rank's last step began and ended, how long library calls took in them, and the shortest time of each in any step. Room for two
+// steps of a program is allocated before the run: writing allocates nothing and takes no lock.
 //
 //   recorder.prepare(program);                          // throws std::bad_alloc
 //   recorder.add_call(call, ns);                        // by the device thread, within an action of stream 0
@@ -19,10 +19,10 @@ struct RecordedAction {
   std::uint32_t stream = 0, position = 0;
   std::uint64_t begin_ns = 0, end_ns = 0;
   std::uint64_t product_ns = 0, attention_ns = 0;  // in library calls; of actions of the compute stream
-  std::uint64_t least_ns = 0;                      // of all steps, but for the first one where there are more
+  std::uint64_t least_ns = 0;                      // over all steps, except the first if there are more
 };
 
-/// When the actions of a rank ran in the last step; times count from one point in time for all ranks.
+/// The times of a rank's actions in the last step; they count from one point in time for all ranks.
 struct RecordedRank {
   std::uint32_t rank = 0;
   std::vector<RecordedAction> actions;  // stream by stream, as they ran
@@ -32,7 +32,7 @@ class ActionRecorder {
  public:
   enum class Call : std::uint8_t { product, attention };
 
-  /// Also forgets what was recorded.
+  /// Also drops earlier records.
   void prepare(const PiperProgram& program);
   void add_call(Call call, std::uint64_t ns) { (call == Call::product ? product_ns_ : attention_ns_) += ns; }
   void write(std::uint32_t stream, std::uint64_t step, std::uint32_t position, std::uint64_t begin_ns, std::uint64_t end_ns) {
@@ -44,10 +44,10 @@ class ActionRecorder {
       times.attention_ns = attention_ns_;
       product_ns_ = attention_ns_ = 0;
     }
-    // Of the first step much is not like it will be: memory that was never touched, libraries that are opened.
+    // The first step is not typical: memory is touched for the first time, and libraries are opened.
     least_[at] = step <= 1 ? end_ns - begin_ns : std::min(least_[at], end_ns - begin_ns);
   }
-  /// The actions of the last of so many steps, stream by stream.
+  /// The actions of the last of `steps` steps, stream by stream.
   std::vector<RecordedAction> last(std::uint64_t steps) const;
 
  private:

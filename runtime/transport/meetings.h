@@ -1,7 +1,8 @@
 #pragma once
-// Who meets whom: the k-th communication on a communicator at each of its members is one meeting. Found for all ranks of a job before the first step, both ends compared.
+// Matches communications: the k-th communication on a communicator at each of its members is one matched communication. Done for all ranks of a job before the
+// first step, with both ends compared.
 //
-// Guarantee: the members of a meeting run the same communication, in sizes and types too, or there is a failure.
+// Guarantee: the members run the same communication, in sizes and types too, or there is a failure.
 
 #include <cstdint>
 #include <optional>
@@ -15,14 +16,14 @@
 namespace piper::runtime {
 
 struct MeetingMember {
-  std::size_t rank = 0;                // its place among the ranks of the job
+  std::size_t rank = 0;                // its position among the ranks of the job
   std::uint32_t queue = 0, action = 0;
   Operation operation;                 // without arena
 };
 
 struct Meetings {
   std::vector<std::vector<MeetingMember>> list;                      // members in the order of the communicator
-  std::vector<std::vector<std::vector<std::uint32_t>>> at;           // by rank, queue, position: the meeting
+  std::vector<std::vector<std::vector<std::uint32_t>>> at;           // by rank, stream, position: the matched communication
 };
 
 std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase phase, Meetings& meetings);

@@ -1,5 +1,5 @@
 #pragma once
-// A transport that writes down what is asked of it and hands it on to another one.
+// A transport that logs the operations it is asked for and passes them on to another one.
 //
 //   auto log = std::make_shared<RecordingTransport>(make_local_transport());
 //   ... run ...

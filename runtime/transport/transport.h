@@ -1,7 +1,7 @@
 #pragma once
-// The interface between the progress engine and whatever carries messages.
+// The interface between the progress engine and a carrier of messages.
 //
-// Contract of an implementation: the k-th operation of a member on a communicator meets the k-th of the others, and identity, direction,
+// Contract of an implementation: the k-th operation of a member on a communicator matches the k-th of the others, and identity, direction,
 // size and dtype are checked. A peer touches a member's buffers only between that member's start and end; a collective ends on a member
 // only when no peer still reads its buffers. Communicators share no buffering. `start` and `poll` never block and never allocate.
 // Reductions add the members' values in member order, element by element, in the value's dtype.
@@ -26,22 +26,23 @@ struct Operation {
   unsigned char* host = nullptr;      // the rank's arena in the memory of the host
   const PiperStretch* stretches = nullptr;  // of the rank
   const PiperCommunicator* communicator = nullptr;
-  std::uint32_t channel = 0;  // what `connect` gave for this communicator
+  std::uint32_t channel = 0;  // the result of `connect` for this communicator
   OperationState state = OperationState::done;
-  const char* error = nullptr;    // when failed: static storage; what disagrees
+  const char* error = nullptr;    // when failed: the disagreement, in static storage
   std::int64_t error_value = 0;   // shown with it: the other member's identity, or -1
 };
 
-/// Where a part begins in the member's arena; `offset` is its `in` or `out`.
+/// The start of a part in the member's arena; `offset` is its `in` or `out`.
 unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset);
 
-/// Where element `at` of a part lies in what the owner of that block has.
+/// The position of element `at` of a part in the buffer of the shard's owner.
 inline std::uint64_t in_own(const PiperPart& part, const PiperStretch& block, std::uint64_t at) { return part.flags & PIPER_OWN_BLOCK ? at - block.first : at; }
-/// Whether the member adds to a part, or is who gives it; the first that does, or null.
+/// Whether the member contributes to a part; `contributor` gives the first member that does, or null.
 inline bool contributes(const Operation& member, std::uint32_t part) { return member.parts[part].in != PIPER_NO_OFFSET; }
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part);
 
-/// Why the operations of all members of a communicator, in their order, are not the same communication; null where they are. `member`: one that disagrees with the first.
+/// The reason why the operations of a communicator's members, in their order, are not the same communication; null if they are. `member`: one that disagrees
+/// with the first.
 const char* disagreement(std::span<const Operation* const> members, std::size_t& member);
 
 class Transport {
@@ -49,18 +50,18 @@ class Transport {
   virtual ~Transport() = default;
 
   /// Prepares a communicator of a local rank; called for all of them in global order before the first step of a program.
-  /// Gives the channel that operations name.
+  /// Returns the channel that operations name.
   virtual std::uint32_t connect(const PiperCommunicator& communicator) = 0;
   /// Forgets all communicators; nothing may be pending.
   virtual void disconnect() = 0;
 
   /// Offers this member's side. Sets operation.state.
   virtual void start(Operation& operation) = 0;
-  /// Moves what can be moved within a short time and updates operation.state.
+  /// Moves as much as is possible within a short time and updates operation.state.
   virtual void poll(Operation& operation) = 0;
-  /// True while a pending operation has met its peers and goes on moving with every poll.
+  /// True while a pending operation is matched with its peers and moves on with every poll.
   virtual bool moving(const Operation& operation) const = 0;
-  /// True when an operation that waits for its peers can be left alone until one of theirs starts: all peers are in this process.
+  /// True if an operation that waits for its peers can be left alone until one of theirs starts: all peers are in this process.
   virtual bool moves_only_on_start() const = 0;
 };
 
