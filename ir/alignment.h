@@ -1,11 +1,11 @@
 #pragma once
-// Boundaries in an arena: every buffer, and every parameter inside its bucket, begins at one.
+// Boundaries in an arena: the alignment of every buffer, and of every parameter inside its bucket.
 
 #include <cstdint>
 
 namespace piper {
 
-/// The least multiple of `unit` that is no less than `n`.
+/// `n` rounded up to a multiple of `unit`.
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 inline constexpr std::int64_t kAlignment = 64;  // bytes

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes as messages and views speak of them.
+// The text of byte counts in messages and views.
 
 #include <concepts>
 #include <string>

@@ -1,12 +1,13 @@
 #pragma once
-// A request that may no longer be wanted: whoever asked says so, from any thread, and the work ends at its next poll.
+// Cancellation of a request from any thread: its work ends at its next poll.
 //
 //   Cancellation cancellation;
 //   context.cancellation = &cancellation;
 //   std::thread([&] { cancellation.request(); }).detach();
-//   try { passes::compile(...); } catch (const Cancelled&) {}   // what was half done is thrown away
+//   try { passes::compile(...); } catch (const Cancelled&) {}   // partial results are discarded
 //
-// Passes and ir/verify poll between their steps, and by `NodePolls` in their long loops, on whichever thread works for the request.
+// Passes and ir/verify poll between their steps, and by `NodePolls` in their long loops, on every thread that works for the
+// request.
 
 #include <atomic>
 #include <cstddef>
@@ -21,7 +22,7 @@ class Cancellation {
   virtual ~Cancellation() = default;
 
   void request() { requested_.store(true, std::memory_order_relaxed); }
-  /// Asked at every poll, by several threads at once.
+  /// Read at every poll, by several threads at once.
   virtual bool requested() const { return requested_.load(std::memory_order_relaxed); }
 
  private:
@@ -31,21 +32,21 @@ class Cancellation {
 /// Thrown by a poll; the service catches it.
 struct Cancelled {};
 
-/// Throws Cancelled when the request is no longer wanted. Null: nobody can end it.
+/// Throws Cancelled if the request was cancelled. Null: it cannot be cancelled.
 inline void poll(const Cancellation* request) {
   if (request != nullptr && request->requested()) throw Cancelled();
 }
 
-/// So many nodes take less than a millisecond.
+/// A loop visits this many nodes in less than a millisecond.
 inline constexpr std::size_t kNodesPerPoll = 10000;
 
-/// Counts what a loop visits and polls each time that it was so much; a step of the loop costs one subtraction.
+/// Counts the nodes that a loop visits and polls after every kNodesPerPoll of them; an iteration costs one subtraction.
 ///
 ///   NodePolls polls(dag.context->cancellation);
 ///   for (const Node& node : dag.nodes) polls.visit(), place(node);
 class NodePolls {
  public:
-  /// Null: nobody can end it.
+  /// Null: it cannot be cancelled.
   explicit NodePolls(const Cancellation* request) : request_(request) {}
 
   void visit(std::size_t nodes = 1) {

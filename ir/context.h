@@ -1,5 +1,6 @@
 #pragma once
-// What all IR values of one compilation share: names, places and layouts. Every graph and DAG refers to one context, which outlives it.
+// Tables shared by all IR values of one compilation: names, places and layouts. Every graph and DAG refers to one context, which
+// outlives it.
 
 #include "ir/cancellation.h"
 #include "ir/layout/layout.h"
@@ -12,7 +13,7 @@ struct Context {
   SymbolTable symbols;
   LocationTable locations;
   LayoutTable layouts{symbols};
-  const Cancellation* cancellation = nullptr;  // of the request that works on it; null: nobody can end it
+  const Cancellation* cancellation = nullptr;  // of the current request; null: it cannot be cancelled
 
   Context() = default;
   Context(const Context&) = delete;
@@ -20,7 +21,7 @@ struct Context {
 
   Symbol symbol(std::string_view text) { return symbols.intern(text); }
   std::string_view text(Symbol symbol) const { return symbols.text(symbol); }
-  /// Throws Cancelled when the request is no longer wanted.
+  /// Throws Cancelled if the request was cancelled.
   void poll() const { piper::poll(cancellation); }
 };
 

@@ -24,7 +24,7 @@ class Id {
   /// `value` counts from 0 and stays below 2^32 - 3: the last values are "invalid" and the marks of LLVM maps.
   constexpr explicit Id(std::uint32_t value) : value_(value) {}
 
-  /// The id of the element that stands at position `index` of its table.
+  /// The id of the element at position `index` of its table.
   static constexpr Id at(std::size_t index) { return Id(static_cast<std::uint32_t>(index)); }
 
   constexpr bool valid() const { return value_ != kInvalid; }

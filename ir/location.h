@@ -1,9 +1,9 @@
 #pragma once
-// Where things come from: files, byte ranges in them, and interned locations with their call chain.
+// Source locations: files, byte ranges in them, and interned locations with their call chain.
 //
 // Guarantees: a `LocId` costs 4 bytes and equal locations have equal ids within one table. The primary line of a
-// location is the innermost one outside the standard library. Locations print as text and are restored from it
-// also where the source files are gone, as in a `.pir` file on another machine.
+// location is the innermost one outside the standard library. Locations print as text and are read back even without the source
+// files, as from a `.pir` file on another machine.
 //
 //   LocationTable table;
 //   FileId file = table.files().add("a.pipe", "place stage[0] on p[0]\n");
@@ -39,10 +39,10 @@ struct SourceRange {
 /// The smallest range that covers both; an invalid one is ignored. Both must lie in one file.
 SourceRange cover(SourceRange a, SourceRange b);
 
-/// What columns count. Messages, JSON, `.pir` files and everything else that says nothing use code points; editors count UTF-16 units or bytes.
+/// The unit of columns. Messages, JSON and `.pir` files use code points, which are the default; editors count UTF-16 units or bytes.
 enum class ColumnUnit : std::uint8_t { byte, utf16, code_point };
 
-/// Lines and columns count from 1; a column counts Unicode code points unless another unit is asked for. A tab is one in every unit, and so is the CR
+/// Lines and columns count from 1; a column counts Unicode code points by default. A tab is one in every unit, and so is the CR
 /// of a CRLF; a byte order mark is none.
 struct LineColumn {
   std::uint32_t line = 1;
@@ -51,13 +51,13 @@ struct LineColumn {
   friend auto operator<=>(const LineColumn&, const LineColumn&) = default;
 };
 
-/// The files of one compilation, by name. A file has a text, or is known by name and positions alone; ranges mean
-/// the same in both, because such a file gives out one offset per position that was ever asked of it.
+/// The files of one compilation, by name. A file has a text, or only a name and positions. Ranges mean the same in both, because
+/// a file without text assigns one offset to each position that it was asked for.
 class SourceTable {
  public:
-  /// Adds a file; the name is what is shown to the user. `text` may hold any bytes, also invalid UTF-8.
+  /// Adds a file; the name is shown to the user. `text` may hold any bytes, also invalid UTF-8.
   FileId add(std::string name, std::string text, bool library = false);
-  /// The file of that name, added without text when it is unknown.
+  /// The file of that name, added without text if it is unknown.
   FileId add_without_text(std::string_view name, bool library = false);
   std::optional<FileId> find(std::string_view name) const;
 
@@ -68,13 +68,13 @@ class SourceTable {
   /// True for files of the standard library: they are related locations, never primary ones.
   bool is_library(FileId file) const { return files_[file.index()].library; }
 
-  /// The position of a byte; offsets beyond the end give the end of the text. A file without text knows code points alone.
+  /// The position of a byte; offsets beyond the end give the end of the text. A file without text supports code points only.
   LineColumn line_column(FileId file, std::uint32_t offset, ColumnUnit unit = ColumnUnit::code_point) const;
-  /// The offset of a position: of the nearest byte in a file with text, of the position itself in one without.
+  /// The offset of a position: of the nearest byte in a file with text, else of the position itself.
   std::uint32_t offset(FileId file, LineColumn position);
-  /// The same of a file with text, in any unit; columns behind the line give its end, which is before its line break.
+  /// The same for a file with text, in any unit; columns beyond the end of the line give its end, which is before its line break.
   std::uint32_t offset(FileId file, LineColumn position, ColumnUnit unit) const;
-  /// Line `line` without its line break; empty where the file has no text or no such line.
+  /// Line `line` without its line break; empty if the file has no text or no such line.
   std::string_view line_text(FileId file, std::uint32_t line) const;
   /// The number of lines; a text that ends in a line break has one more, empty line.
   std::uint32_t line_count(FileId file) const;
@@ -89,11 +89,11 @@ class SourceTable {
     std::vector<LineColumn> positions;                   // without text: offset -> position
     std::map<LineColumn, std::uint32_t> position_offset;  // without text: position -> offset
   };
-  std::deque<File> files_;  // addresses stay, so that views of names and texts do
+  std::deque<File> files_;  // addresses are stable, so that views of names and texts stay valid
   std::unordered_map<std::string, FileId> by_name_;
 };
 
-/// Interned locations. A location is a range and the location of the call that led there.
+/// Interned locations. A location is a range and the location of its caller.
 class LocationTable {
  public:
   SourceTable& files() { return files_; }
@@ -113,8 +113,8 @@ class LocationTable {
   /// `loc(unknown)`, `loc("a.pipe":3:5-3:9)`, and with calls, innermost first:
   /// `loc(library "std/schedules/gpipe.pipe":4:21-4:42 from "a.pipe":20:5-20:16)`.
   std::string print(LocId loc) const;
-  /// Reads what `print` wrote from the front of `text` and removes it; nothing, and `text` unchanged, when it does
-  /// not start with a location. Files that the table lacks are added without text.
+  /// Reads what `print` wrote from the front of `text` and removes it; nothing, and `text` unchanged, if it does not start with a
+  /// location. Unknown files are added without text.
   std::optional<LocId> parse(std::string_view& text);
 
  private:

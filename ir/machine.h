@@ -1,5 +1,5 @@
 #pragma once
-// What devices and links can do: the value of a `machine` of a program, which the simulator of plans reads. It knows no context and no place in a text.
+// Performance of devices and links: the value of a `machine` of a program, which the simulator reads. It has no context and no source locations.
 //
 //   machine lab on cluster { all: device(memory: 80GiB, kind: h100)  slow: device(at: pp[3], speed: 0.5)  dp: link(bandwidth: 12GiB, latency: 20us, shared: 8) }
 
@@ -17,10 +17,10 @@ namespace piper {
 struct DeviceRates {
   std::optional<double> flops_f64, flops_f32, flops_bf16;  // operations
   std::optional<double> bandwidth;                         // bytes between the device and its memory
-  std::optional<double> efficiency;                        // the part of these that it reaches; none: 1
-  const char* kind = nullptr;                              // whose data sheet they are from
+  std::optional<double> efficiency;                        // the fraction of these that it reaches; none: 1
+  const char* kind = nullptr;                              // the processor of the data sheet
 
-  /// Those of `later`, and where it has none these.
+  /// Takes the rates that `later` states and keeps the others.
   void refine(const DeviceRates& later);
 };
 
@@ -30,24 +30,24 @@ struct Processor {
   double flops_f64, flops_f32, flops_bf16, bandwidth;
   DeviceRates rates() const { return {flops_f64, flops_f32, flops_bf16, bandwidth, {}, name}; }
 };
-/// Null where none has that name.
+/// Null if there is none.
 const Processor* find_processor(std::string_view name);
 
-/// One line: what it says holds for its devices, also where a line before says otherwise.
+/// One line: its values override those of earlier lines for its devices.
 struct MachineDevice {
   DeviceSet at;
   std::optional<std::int64_t> memory;  // bytes; none: more than any plan needs
   std::optional<double> speed;         // a device of speed 2 does work in half the time; none: 1
-  std::optional<double> overlap;       // work takes so many times as long while a communication runs on the device; none: 1
+  std::optional<double> overlap;       // factor on the time of work while a communication runs on the device; none: 1
   DeviceRates rates;
-  std::optional<double> host;          // bytes per second to the memory of the host, and from there; none: as between devices without a link
+  std::optional<double> host;          // bytes per second to and from the memory of the host; none: as between devices without a link
 };
 
-/// Of one axis: what its messages and collectives run over.
+/// The link of one axis, for its messages and collectives.
 struct MachineLink {
   double latency = 0;          // seconds before the first byte arrives
   double bandwidth = 1;        // bytes per second, in each direction
-  std::uint32_t shared = 1;    // so many devices, neighbours in their row-major order, share one link in equal parts
+  std::uint32_t shared = 1;    // number of devices, neighbours in row-major order, that share one link equally
 };
 
 struct Machine {
@@ -61,18 +61,18 @@ struct Machine {
   std::vector<Axis> axes;              // of its mesh
   std::vector<MachineDevice> devices;  // in text order
 
-  /// What holds for the device of these coordinates.
+  /// The values for the device of these coordinates.
   MachineDevice device(const std::vector<std::uint32_t>& coordinates) const;
   /// `(pp: 4, dp: 2)`
   std::string mesh_text() const;
 };
 
-/// The devices that share one link of `shared`: neighbours along an axis, with all of the axes behind it.
+/// The devices that share one link: neighbours along `axis`, with all positions of the inner axes.
 struct LinkGroup {
-  std::size_t axis = 0;      // whole axes behind it
-  std::uint32_t block = 1;   // so many neighbours along it
+  std::size_t axis = 0;      // the axes after it are whole
+  std::uint32_t block = 1;   // number of neighbours along it
 };
-/// Nothing where so many neighbours are no grid of the mesh: groups of them would differ.
+/// Nothing if `shared` neighbours form no grid of the mesh, because groups would differ.
 std::optional<LinkGroup> link_group(const std::vector<Machine::Axis>& axes, std::uint32_t shared);
 
 }  // namespace piper

@@ -63,7 +63,7 @@ class DeviceSetTable {
   std::map<std::vector<std::int32_t>, DeviceSetId> ids_;
 };
 
-/// What the set is called within a name: `pp1.dp0`; the mesh's name where no coordinate is fixed.
+/// The name of the set inside names of nodes: `pp1.dp0`; the mesh's name if no coordinate is fixed.
 std::string place_name(const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols);
 /// `cluster[pp: 1]`, `cluster[]`.
 std::string print(const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols);

@@ -12,8 +12,8 @@ namespace piper {
 
 namespace {
 
-/// Threads that sleep until there is work. A thread that is woken goes to an idle core, where a new one would often share that of its maker. LLVM's pool
-/// ends the process when the system has no more threads, and waits for tasks that nobody has begun.
+/// Threads that sleep until there is work. A woken thread goes to an idle core; a new one would often share its creator's core. LLVM's pool ends the
+/// process if the system has no more threads, and waits for tasks that have not begun.
 class Pool {
  public:
   void run(std::size_t helpers, llvm::function_ref<void()> work) {
@@ -26,7 +26,7 @@ class Pool {
     std::exception_ptr failure = run(work);
     lock.lock();
     std::erase(jobs_, &job);
-    // Who works on it may have work for others himself.
+    // A thread that runs this job may itself have posted jobs, so this one helps until the job is done.
     help_until(lock, [&job] { return job.inside == 0; });
     lock.unlock();
     if (failure == nullptr) failure = job.failure;
@@ -46,7 +46,7 @@ class Pool {
   struct Job {
     llvm::function_ref<void()> work;
     std::size_t wanted;  // threads that may still join the caller
-    std::size_t inside;  // threads that have
+    std::size_t inside;  // threads that have joined
     std::exception_ptr failure;  // of one of them
   };
 
@@ -63,9 +63,9 @@ class Pool {
     try {
       while (threads_.size() < count) threads_.emplace_back([this] { serve(); });
     } catch (const std::system_error&) {
-      // The system has no more threads: those that there are take all items.
+      // The system has no more threads: the existing ones take all items.
     } catch (const std::bad_alloc&) {
-      // Nor memory to note one.
+      // No memory to store a thread either.
     }
   }
 

@@ -1,13 +1,13 @@
 #pragma once
-// Work that falls into independent items, spread over a few threads.
+// Runs independent items of work on a few threads.
 //
 //   std::atomic<std::size_t> next = 0;
 //   run_workers(workers_for(roles, actions), [&] {
 //     for (std::size_t r; (r = next++) < roles;) plans[r] = plan_role(r);
 //   });
 //
-// What the items give must not depend on who works on them: results go to places of their own. Small programs stay on one thread. The threads are
-// those of the process: they are started when they are first needed, and sleep until they are needed again.
+// Results must not depend on the thread: each item writes to a place of its own. Small programs stay on one thread. The process has one pool,
+// whose threads are started on first use and sleep between uses.
 
 #include <algorithm>
 #include <atomic>
@@ -19,22 +19,22 @@
 
 namespace piper {
 
-/// How many threads are worth their start for so many items that visit so many nodes in all.
+/// The number of threads that pay off for `items` items that visit `nodes` nodes in all.
 inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
   constexpr std::size_t kNodesPerWorker = 8192, kMost = 8;
   return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMost, std::thread::hardware_concurrency()}), 1, kMost);
 }
 
-/// Runs `work` on at most so many threads at once, the calling one among them, and returns when all that began it have returned: who comes when the
-/// items are gone is not waited for. May be called by `work` itself, and by several threads. What `work`
-/// throws, which is lack of memory or Cancelled, is thrown here when all have returned; it may then have left out items.
+/// Runs `work` on at most `workers` threads at once, including the caller, and returns when all threads that began it have returned; it does not
+/// wait for threads that have not begun. May be called by `work` itself, and by several threads. An exception of `work` (lack of memory or
+/// Cancelled) is thrown here when all have returned; items may then be left out.
 void run_workers(std::size_t workers, llvm::function_ref<void()> work);
 
-/// Has the threads that so many nodes are worth started by now: starting one may wait for what the process's memory is busy with.
+/// Starts the threads for `nodes` nodes early, because starting one may wait for a lock on the process's memory map.
 inline void start_workers(std::size_t nodes) { run_workers(workers_for(nodes, nodes), [] {}); }
 
-/// Two pieces of work, at once when they visit many nodes, else one after the other. The second may wait for the first, which
-/// must tell it also where it throws.
+/// Runs two functions, concurrently if they visit many nodes, else one after the other. `second` may wait for `first`, which must
+/// notify it even if it throws.
 template <typename First, typename Second>
 void run_both(std::size_t nodes, const First& first, const Second& second) {
   std::atomic<int> next = 0;
@@ -43,8 +43,8 @@ void run_both(std::size_t nodes, const First& first, const Second& second) {
   });
 }
 
-/// Calls `range(begin, end)` for parts of 0 .. nodes that cover it, on several threads when there are many; says whether all gave true.
-/// After the first false the parts that were not begun are left out. Each part polls the request.
+/// Calls `range(begin, end)` for parts that cover 0 .. nodes, on several threads if there are many; returns whether all calls returned
+/// true. After the first false no further part is begun. Each part polls the request.
 template <typename Range>
 bool all_hold(const Cancellation* request, std::size_t nodes, const Range& range) {
   constexpr std::size_t kPart = 8192;

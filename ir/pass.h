@@ -14,7 +14,7 @@ enum class Pass : std::uint8_t { F, R, B, BI, BW };
 inline constexpr std::array kAllPasses = {Pass::F, Pass::R, Pass::B, Pass::BI, Pass::BW};
 inline constexpr std::size_t kPasses = kAllPasses.size();
 
-/// They begin or end what `R` makes again: `B`, `BI`, `BW`.
+/// Whether the pass is a backward: `B`, `BI` or `BW`.
 constexpr bool is_backward(Pass pass) { return pass >= Pass::B; }
 
 /// `F`, `R`, `B`, `BI`, `BW`.

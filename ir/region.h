@@ -1,8 +1,8 @@
 #pragma once
-// Regions: where in the model an operation stands, as a path of counted names (`gpt[0].block[3].norm[1]`).
+// Regions: the place of an operation in the model, as a path of counted names (`gpt[0].block[3].norm[1]`).
 //
-// Regions are counted per name within the enclosing region instance. A path is an interned trie node, so one region may
-// stand under several stages (a stage that cuts it has a part of it): `stage[0].block[0]` and `stage[1].block[0]`
+// Regions are counted per name within the enclosing region instance. A path is an interned trie node, so one region may be under
+// several stages if the partition cuts it: `stage[0].block[0]` and `stage[1].block[0]`
 // are two paths with the same `block` coordinate. A selector is a conjunction of coordinates over such a path.
 //
 //   RegionTable regions;
@@ -33,7 +33,7 @@ class RegionTable {
   std::optional<std::uint32_t> coordinate(RegionId region, Symbol name) const;
   /// `gpt[0].block[3].norm[1]`; `model` for the root.
   std::string print(RegionId region, const SymbolTable& symbols) const;
-  /// Whether regions stand inside it.
+  /// Whether it contains regions.
   bool has_inner(RegionId region) const { return region.valid() ? has_inner_[region.index()] : !entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
 

@@ -12,12 +12,12 @@ namespace piper::dag {
 
 using BodyId = Id<struct BodyTag>;
 
-/// What a port of a body carries.
+/// The kind of value that a port of a body carries.
 enum class PortKind : std::uint8_t {
   data,      // activations and their adjoints that another region needs; inputs of the model
   saved,     // kept within a chunk: outputs that only its later passes read (F for B, BI for BW); inputs that an earlier pass of it made or received
   param,     // a parameter (inputs only)
-  grad,      // a contribution to a parameter's gradient (outputs only): added to what is there already
+  grad,      // a contribution to a parameter's gradient (outputs only): added to the accumulator
   loss_sum,  // the sum of a loss over this body's samples (outputs only)
   count,     // how many elements of a masked loss count over the whole batch (inputs only)
 };

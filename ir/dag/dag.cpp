@@ -27,13 +27,13 @@ std::optional<NodeKind> parse_kind(std::string_view name) {
   return std::nullopt;
 }
 
-/// What follows from nodes and is asked of each of them again.
+/// Caches of facts that follow from nodes.
 struct Dag::Derived {
   explicit Derived(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")), element(context.symbol("element")) {}
   Symbol scalar, param, element;  // interned before several threads look at the DAG
-  std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;  // of outputs that no body or parameter declares; few, since they depend on extents alone
+  std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;  // of outputs that no body or parameter declares; few, because they depend on extents alone
 
-  /// Of the loads of one input for one instance on one device set.
+  /// The layouts of the loads of one input for one instance on one device set.
   struct LoadLayouts {
     LayoutId first;
     bool differ = false;
@@ -53,7 +53,7 @@ struct Dag::Derived {
     return found != load_layouts.end() && found->second.differ;
   }
 
-  /// One device's block of the parameters of a bucket, or of what adds up.
+  /// One device's shard of the parameters of a bucket, or of its sums.
   const tensor::Type& block(const Dag& dag, Subject subject, bool sums) {
     const auto [entry, fresh] = types.try_emplace({sums ? NodeKind::reduce_scatter : NodeKind::update, subject, 0});
     if (fresh) {
@@ -63,7 +63,7 @@ struct Dag::Derived {
     return entry->second;
   }
 
-  /// The optimizer state of one device's block, slot after slot.
+  /// The optimizer state of one device's shard, slot after slot.
   const tensor::Type& state(const Dag& dag, Subject subject) {
     const auto [entry, fresh] = types.try_emplace({NodeKind::fetch, subject, 0});
     if (fresh) {
@@ -76,7 +76,7 @@ struct Dag::Derived {
 
 namespace {
 
-/// Values that a sum_squares of the bucket makes: of every parameter, or of one block.
+/// The number of values of a sum_squares of the bucket: one per parameter, or one for the shard.
 std::int64_t num_squares(const Bucket& bucket) { return bucket.cut() ? 1 : static_cast<std::int64_t>(bucket.params.size()); }
 
 }  // namespace
@@ -171,7 +171,7 @@ const Node& Dag::adding_member(const Node& reduction) const {
 }
 
 const tensor::Type& Dag::output_type(Port port) const {
-  // Sends, sums and reductions pass on the type of what they carry: follow it to where it was made.
+  // Sends, sums and reductions keep the type of their input: follow it to its producer.
   for (;;) {
     const Node& node = nodes[port.node.index()];
     const auto source_of = [&](const Node& reader, std::uint32_t input) {
@@ -270,7 +270,7 @@ std::string instance_text(const Dag& dag, const Instance& instance) {
   return text;
 }
 
-/// Of a message that end, 0 or 1; any other node, and one without its other end, itself.
+/// End 0 or 1 of a message; a node that is no message or has no other end is returned itself.
 const Node& end_of(const Dag& dag, const Node& node, std::size_t end) {
   const bool paired = is_message(node.kind) && node.comm.valid() && dag.comms[node.comm.index()].members.size() == 2;
   return paired ? dag.node(dag.comms[node.comm.index()].members[end]) : node;
@@ -283,12 +283,12 @@ void append_devices(std::string& text, const Dag& dag, DeviceSetId devices) {
   text += place_name(dag.device_sets[devices], dag.mesh, dag.context->symbols);
 }
 
-/// `.dp`: the axes that cut a value.
+/// `.dp`: the axes that shard a value.
 void append_axes(std::string& text, const Dag& dag, LayoutId layout) {
   for (const Layout::Axis& axis : dag.context->layouts[layout].axes) text += "." + std::string(dag.context->text(axis.name));
 }
 
-/// `.dp`: the squares of buckets that are cut over other axes are added up apart.
+/// `.dp`: the squares of buckets sharded over different axes are added up separately.
 void append_axes(std::string& text, const Dag& dag, CommId comm) {
   for (std::size_t i = 0; comm.valid() && i < dag.mesh.axes.size(); ++i) {
     if ((dag.comms[comm.index()].axes >> i & 1) != 0) text += "." + std::string(dag.context->text(dag.mesh.axes[i].name));
@@ -385,7 +385,7 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
       text += subject_name(node.subject);
       if (node.subject.is_norm() && adds_members(node.kind)) append_axes(text, *this, node.comm);
       text += instance;
-      // A bucket has one reduction; of losses and norms every device set may have one.
+      // A bucket has one reduction; losses and norms may have one per device set.
       if (!node.subject.bucket().valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);
       break;
   }

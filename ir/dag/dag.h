@@ -1,9 +1,10 @@
 #pragma once
 // The training DAG: every computation and communication of one step on all devices (EXECUTION.md section 2).
 //
-// One type for six levels; `level` says what exists. A node on k devices is one node (SPMD). Nodes are flat, ids are positions, text
-// names are computed. Values travel over input ports; class `param` reads what the Update of the step before left (distance 1, never
-// part of a cycle), class `grad` adds: a port of an Accumulate may have several sources, summed in the listed order.
+// One type for six levels; `level` determines which facts exist. A node on k devices is one node (SPMD). Nodes are flat, ids are
+// positions, text
+// names are computed. Values travel over input ports; class `param` reads the parameters that the Update of the previous step wrote
+// (distance 1, never part of a cycle); class `grad` adds: a port of an Accumulate may have several sources, summed in the listed order.
 //
 //   built, split: chunks and their edges       placed: a device set on every node        communicating: Send/Recv pairs, collectives, Norm
 //   ordered: streams and one global linear order       planned: actions, buffers, waits, communicators per role (`plan.h`)
@@ -56,82 +57,84 @@ struct Port {
   friend auto operator<=>(const Port&, const Port&) = default;
 };
 
-/// One edge into a node: `port` is the input port it feeds. Only ports of class grad, those of sums in place, have more than one. A param edge of a forward-only program, and that of a frozen parameter, has no
-/// source node: `source.index` is then the parameter's position in its bucket and the home bucket is found by parameter.
+/// One edge into a node: `port` is the input port it feeds. Only ports of class grad (of in-place sums) have several edges. A param edge of a
+/// forward-only program, and that of a frozen parameter, has no
+/// source node: `source.index` is then the parameter's position in its bucket, which is found by parameter.
 struct Input {
   Port source;
   std::uint32_t port = 0;
   EdgeClass cls = EdgeClass::data;
 };
 
-/// One cache line: tables of 10^6 nodes are walked, and visited in no order.
+/// One cache line: tables of 10^6 nodes are walked, and also accessed at random.
 struct alignas(64) Node {
   NodeKind kind = NodeKind::chunk;
   Pass pass = Pass::F;     // chunk; messages: the pass whose values they carry
-  LayoutId layout;         // load: of its value; those of others follow (`layout_of`)
+  LayoutId layout;         // load: of its value; other layouts follow (`layout_of`)
   ChunkId chunk;           // chunk; messages: the chunk that made (send) or reads (recv) the values
   BodyId body;             // chunk
   Instance instance;
   DeviceSetId devices;     // from level placed on
   StreamId stream;         // from level ordered on
   CommId comm;             // communications
-  Subject subject;         // what the kind is about: an input, a loss, a count, a bucket, the norm
-  LocId loc;               // the directive or model line that made it
+  Subject subject;         // its subject: an input, a loss, a count, a bucket, the norm
+  LocId loc;               // the directive or model line that it comes from
   std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool
   std::uint32_t num_outputs = 0;
 
-  /// It adds up what devices contribute to the gradients of a bucket.
+  /// It sums the devices' contributions to the gradients of a bucket.
   bool reduces_gradients() const { return adds_members(kind) && subject.bucket().valid(); }
   /// Its outputs are the parameters of its bucket.
   bool makes_parameters() const { return writes_state(kind) || unites_blocks(kind); }
 };
 static_assert(sizeof(Node) == 64);
 
-/// A region instance at the granularity that directives select: a convex piece of the model with one innermost selected region.
+/// A region instance at the granularity that directives select: a convex part of the model with one innermost selected region.
 struct Chunk {
-  RegionId region;          // of the model's region table, cut to the selected names
-  std::uint32_t piece = 0;  // number among the convex pieces of that region
-  Symbol name;              // `stage2`, `stage2.block4.moe`, `.1` appended for piece 1
-  std::array<BodyId, kPasses> bodies;  // by Pass; invalid where there is none. B = BI and BW in one
-  BodyId lean;              // F of the instances that have an R: it keeps what R reads, and nothing that R makes
+  RegionId region;          // of the model's region table, reduced to the selected names
+  std::uint32_t piece = 0;  // number among the segments of that region
+  Symbol name;              // `stage2`, `stage2.block4.moe`, `.1` appended for segment 1
+  std::array<BodyId, kPasses> bodies;  // by Pass; invalid if there is none. B = BI and BW in one
+  BodyId lean;              // F of the instances that have an R: it keeps only the values that R reads
   LocId loc;
 };
 
 /// A matched communication: one identity for all its members.
 struct Comm {
   llvm::SmallVector<NodeId, 2> members;  // send, recv; or one node per device set of a collective, in set order
-  AxisMask axes = 0;            // collectives: mesh axes over which each member set's devices join; all members share it
+  AxisMask axes = 0;            // collectives: mesh axes along which the devices of each member set take part; the same for all members
   LocId loc;
 };
 
-/// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes; or frozen ones, which are neither, and may be cut as parameters. Those come last.
+/// Parameters that are reduced and updated together, flat and contiguous in this order, with one set of owners; or frozen ones, which are neither
+/// reduced nor updated but may be sharded. Frozen buckets come last.
 struct Bucket {
   std::vector<tensor::ParamId> params;
   std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
-  LayoutId made;                   // of its gradients as work makes them: summands along the axes over which they are reduced
-  LayoutId state, gradients, parameters;  // of each at rest. Laid end to end and cut into equal blocks, all over the same axes: the state alone, gradients too, or all three (ZeRO 1, 2, 3);
-                                          // of what is frozen parameters alone
-  directive::Reduce reduced = directive::Reduce::step;  // of gradients that are cut: when
-  std::uint32_t prefetch = 0;      // of parameters that are cut: how many runs before its first use a gather stands
-  bool state_on_host = false;      // from level ordered: the optimizer state lies in the memory of the host but while its update runs
+  LayoutId made;                   // of its gradients before reduction: partial along the axes over which they are reduced
+  LayoutId state, gradients, parameters;  // of each at rest. Flat and sharded equally, all over the same axes: the state alone, gradients too, or all three (ZeRO 1, 2, 3);
+                                          // frozen buckets have parameters alone
+  directive::Reduce reduced = directive::Reduce::step;  // sharded gradients: when they are reduced
+  std::uint32_t prefetch = 0;      // sharded parameters: how many runs before its first use an all-gather is placed
+  bool state_on_host = false;      // from level ordered: the optimizer state is in the memory of the host except while its update runs
   Symbol name;                     // `stage0.0`
   LocId loc;
 
   bool cut() const { return !state.repeats() || !parameters.repeats(); }
-  /// It is reduced or gathered once per round of work, not once per step.
+  /// It is reduced or gathered once per gathered interval, not once per step.
   bool in_rounds() const { return !gradients.repeats() || !parameters.repeats(); }
 };
 
 struct Stream {
   Symbol name;  // stream 0 is `compute`
   bool high_priority = false;
-  std::optional<std::uint32_t> window;  // asked for by the user
+  std::optional<std::uint32_t> window;  // requested by the user
   LocId loc;
 };
 
 struct Plan;  // plan.h
 
-/// What a text must contain to be whole, so that a missing action is found from `.pir` alone.
+/// The facts that a text must contain so that a missing action is found from `.pir` alone.
 struct Dag {
   explicit Dag(Context& context);
   Dag(Dag&&);
@@ -156,7 +159,7 @@ struct Dag {
   // ---- strategy facts
   Mesh mesh;
   DeviceSetTable device_sets;
-  Symbol stages;               // the name of the stages, where exactly one directive partitions
+  Symbol stages;               // the name of the stages if exactly one directive partitions
   std::vector<SplitDim> dims;
   std::vector<Bucket> buckets;
   std::vector<Stream> streams;
@@ -165,18 +168,18 @@ struct Dag {
   // ---- the graph
   std::vector<Node> nodes;
   std::vector<Input> edges;                            // pool; a node's inputs are consecutive, ascending by port
-  std::vector<std::pair<NodeId, NodeId>> temporal;     // (before, after): order asked for or chosen on one rank
-  /// A gather of cut parameters that an order places: in place of `whole` for `uses`, behind `after`.
+  std::vector<std::pair<NodeId, NodeId>> temporal;     // (before, after): requested or chosen order on one rank
+  /// An all-gather of sharded parameters that an order places: after `after`, in place of `whole` for `uses`.
   struct PlacedGather {
-    NodeId whole;  // that of the whole step
+    NodeId whole;  // the all-gather of the whole step
     std::vector<NodeId> uses, after;
     LocId loc;
   };
-  std::vector<PlacedGather> placed_gathers;            // from the orders to the rounds that follow from them, which make them; empty at the end of every level
+  std::vector<PlacedGather> placed_gathers;            // from the orders until gathered intervals are made from them; empty at the end of every level
   std::vector<Comm> comms;
   std::vector<NodeId> order;                           // ordered: the global linear order of all nodes
   std::vector<std::uint32_t> group;                    // ordered: overlap group per node (numbered per rank from 0), kNoGroup outside; empty: none
-  std::vector<directive::RankSteps> claims;            // ordered: the ranks the order speaks of (device sets), for `show orders`
+  std::vector<directive::RankSteps> claims;            // ordered: the ranks that the order names (device sets), for `show orders`
   static constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
 
   std::unique_ptr<Plan> plan;  // planned
@@ -185,68 +188,70 @@ struct Dag {
   /// The sources of one port, in their order.
   std::span<const Input> inputs_of(const Node& node, std::uint32_t port) const;
   const Node& node(NodeId id) const { return nodes[id.index()]; }
-  /// Of a collective that adds: itself, or where it adds nothing the first member of its communication that does.
+  /// The node itself if it contributes to the reduction, else the first member of its communication that does.
   const Node& adding_member(const Node& reduction) const;
-  /// Of the norm and of nothing: invalid.
+  /// Invalid for the norm and for no subject.
   Symbol subject_symbol(Subject subject) const;
-  /// `tokens`, `gpt.loss.0`, `stage0.0`, `norm`; nothing of nothing.
+  /// `tokens`, `gpt.loss.0`, `stage0.0`, `norm`; empty for no subject.
   std::string_view subject_name(Subject subject) const;
   NodeId add(const Node& node, std::span<const Input> inputs);
-  /// Of a load that came into the table otherwise than by `add`: names say what cuts loads that differ in nothing else.
+  /// Registers a load that was not added by `add`: names of loads that differ only in layout contain the axes that shard them.
   void note_load(const Node& load);
-  /// The loads were taken out of the table.
+  /// Forgets all loads, after they were removed from the table.
   void forget_loads();
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);
-  /// The type of an output: of one device's part. Outputs of an all_gather stand member by member, each member's inputs in order.
-  /// A scalar of type f32 where the node's inputs are incomplete. The reference stays valid as long as the DAG's tables.
+  /// The local type of an output. Outputs of an all_gather stand member by member, each member's inputs in order.
+  /// A scalar of type f32 if the node's inputs are incomplete. The reference stays valid as long as the DAG's tables.
   const tensor::Type& output_type(Port port) const;
-  /// Into how many equal parts the samples of the batch are divided for one device of this node: by split dimensions and by the layouts of its values.
+  /// The number of equal parts into which split dimensions and the layouts of the node's values divide the samples of the batch for one of its
+  /// devices.
   std::int64_t samples_divisor(const Node& node) const;
-  /// Its parameters stay as they start.
+  /// Its parameters keep their initial values.
   bool frozen(const Bucket& bucket) const { return !bucket.params.empty() && params[bucket.params.front().index()].frozen; }
-  /// How many buckets are trained: they come first.
+  /// The number of trained buckets, which come first.
   std::size_t trained_buckets() const;
-  /// Devices along all of these axes.
+  /// The number of devices along all of these axes.
   std::int64_t extent(AxisMask axes) const;
-  /// The axes over which the gradients of a bucket are reduced, and those that cut what of it is cut.
+  /// The axes over which the gradients of a bucket are reduced, and those that shard its sharded states.
   AxisMask reduced_over(const Bucket& bucket) const;
   AxisMask cut_over(const Bucket& bucket) const;
-  /// Of what of a bucket is cut; one that repeats where nothing is.
+  /// The layout of a bucket's sharded states; replicated if there are none.
   LayoutId cut_layout(const Bucket& bucket) const { return bucket.state.repeats() ? bucket.parameters : bucket.state; }
-  /// From level communicating on the gradients of a bucket are one value, a block, where they are cut, and so is what an update leaves of parameters that are.
+  /// From level communicating on, sharded gradients of a bucket are one value, the shard, and so are the sharded parameters that an update leaves.
   bool cuts_gradients(const Bucket& bucket) const { return level >= Level::communicating && !bucket.gradients.repeats(); }
   bool cuts_parameters(const Bucket& bucket) const { return level >= Level::communicating && !bucket.parameters.repeats(); }
-  /// What the node leaves of its bucket is one device's block: a sum of gradients that are cut, or updated parameters that are.
+  /// The node's output for its bucket is one device's shard: a sum of sharded gradients, or sharded updated parameters.
   bool leaves_block(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const Bucket& bucket = buckets[node.subject.bucket().index()];
     if (adds_in_place(node.kind)) return adds_blocks(node);
     return adds_members(node.kind) ? cuts_gradients(bucket) : writes_state(node.kind) && cuts_parameters(bucket);
   }
-  /// A sum in place of what reductions leave, not of what work makes.
+  /// An in-place sum of the results of reductions, not of contributions of work.
   bool adds_blocks(const Node& node) const {
     const Input* const first = adds_in_place(node.kind) && node.num_inputs > 0 ? &edges[node.first_input] : nullptr;
     return first != nullptr && first->source.node.valid() && adds_members(nodes[first->source.node.index()].kind);
   }
-  /// Values that a sum of the bucket's gradients gives, and that an update of it leaves.
+  /// The number of values of a sum of the bucket's gradients, and of an update.
   std::uint32_t gradient_values(const Bucket& bucket) const { return cuts_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
   std::uint32_t parameter_values(const Bucket& bucket) const { return cuts_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
-  /// Output of an update of optimizer state that lies on the host: that state, new, where its last input was.
+  /// The last output of an update whose optimizer state is on the host: the new state, in the buffer of its last input.
   bool is_optimizer_state(const Node& node, std::uint32_t output) const {
     return writes_state(node.kind) && output == parameter_values(buckets[node.subject.bucket().index()]);
   }
   /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `accumulate.stage0.0`, `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`, `gather.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
-  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed); where regions on one device set read an input in several layouts the axes that cut it follow:
-  /// `load.tokens.mb3.pp0` and `load.tokens.mb3.pp0.dp`. Nodes of one bucket at several homes, counts, and collectives of losses and
-  /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one round of a bucket, and sums of whole gradients, are called after the
-  /// work that begins or ends it (`gather.stage0.0.F.stage0.mb3`, `accumulate.stage0.0.B.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
+  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed); if regions on one device set read an input in several layouts, the axes that
+  /// shard it follow: `load.tokens.mb3.pp0` and `load.tokens.mb3.pp0.dp`. Nodes of one bucket with several owners, counts, and collectives of losses
+  /// and norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one gathered interval of a
+  /// bucket, and sums of full gradients, are named by the work that begins or ends it (`gather.stage0.0.F.stage0.mb3`,
+  /// `accumulate.stage0.0.B.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
   /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
-  /// The same with that text in place of its indices along split dimensions, where the name has some: `F.stage2.mb` of `F.stage2.mb3`.
+  /// The same with that text in place of its indices along split dimensions, if it has any: `F.stage2.mb` for `F.stage2.mb3`.
   std::string name(NodeId node, std::string_view instance) const;
-  /// `cluster[pp: 1]`, as messages speak of devices.
+  /// `cluster[pp: 1]`, the name of devices in messages.
   std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The kinds of nodes of a training DAG (nodes.def), what they have in common, and what a node speaks of.
+// The kinds of nodes of a training DAG (nodes.def), their traits, and the subject of a node.
 
 #include <array>
 #include <cassert>
@@ -21,10 +21,11 @@ enum class NodeKind : std::uint8_t {
 #undef NODE
 };
 
-/// What it does between devices, or a device and its host: the collectives are last, copies are those of one member.
+/// The data movement of a kind between devices, or between a device and its host. Collectives are last; copies to and from the
+/// host are collectives with one member.
 enum class Traffic : std::uint8_t { none, send, recv, out, back, add, scatter, unite, gather };
 
-/// What a node may speak of.
+/// The possible subjects of a node.
 enum class SubjectKind : std::uint8_t { nothing, input, loss, count, bucket, norm };
 
 class SubjectKinds {
@@ -57,10 +58,10 @@ inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
 constexpr const NodeTraits& traits(NodeKind kind) { return kNodeTraits[static_cast<std::size_t>(kind)]; }
 
 constexpr std::string_view kind_name(NodeKind kind) { return traits(kind).name; }
-/// Nothing where no kind has that name.
+/// Nothing if no kind has that name.
 std::optional<NodeKind> parse_kind(std::string_view name);
 
-/// It has a chunk and a body: the model's work.
+/// It has a chunk and a body: work of the model.
 constexpr bool runs_body(NodeKind kind) { return kind == NodeKind::chunk; }
 constexpr bool is_send(NodeKind kind) { return traits(kind).traffic == Traffic::send; }
 constexpr bool is_recv(NodeKind kind) { return traits(kind).traffic == Traffic::recv; }
@@ -71,19 +72,19 @@ constexpr bool leaves_device(NodeKind kind) { return traits(kind).traffic == Tra
 constexpr bool returns_to_device(NodeKind kind) { return traits(kind).traffic == Traffic::back; }
 constexpr bool copies_to_or_from_host(NodeKind kind) { return leaves_device(kind) || returns_to_device(kind); }
 constexpr bool is_communication(NodeKind kind) { return traits(kind).traffic != Traffic::none; }
-/// Each member has the sum, or its block of it.
+/// Each member receives the sum, or its shard of it.
 constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traffic::add || traits(kind).traffic == Traffic::scatter; }
-/// Each member has the whole of it.
+/// Each member receives the full sum.
 constexpr bool leaves_whole_sum(NodeKind kind) { return traits(kind).traffic == Traffic::add; }
 constexpr bool scatters_members(NodeKind kind) { return traits(kind).traffic == Traffic::scatter; }
 constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Traffic::unite; }
 constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
 constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) { return traits(kind).subjects.has(subject); }
-/// A sum that who makes its terms adds up: no instruction of a program.
+/// A sum into which each producer adds its term: no instruction of a program.
 constexpr bool adds_in_place(NodeKind kind) { return traits(kind).in_place; }
 
-/// What a node speaks of: an input, a loss, the count of a masked loss, a bucket, the norm of the gradients; or nothing.
+/// The subject of a node: an input, a loss, the count of a masked loss, a bucket, the norm of the gradients; or nothing.
 class Subject {
  public:
   constexpr Subject() = default;
@@ -94,7 +95,7 @@ class Subject {
   static constexpr Subject of_norm() { return {SubjectKind::norm, 0}; }
 
   constexpr SubjectKind kind() const { return static_cast<SubjectKind>(bits_ >> kIndexBits); }
-  /// Of another kind: an invalid id.
+  /// Invalid if the subject is of another kind.
   constexpr tensor::InputId input() const { return id<tensor::InputId>(SubjectKind::input); }
   constexpr tensor::LossId loss() const { return id<tensor::LossId>(SubjectKind::loss); }
   constexpr tensor::LossId count() const { return id<tensor::LossId>(SubjectKind::count); }

@@ -83,7 +83,7 @@ class NodesParser {
     outputs_.push_back(outputs);
   }
 
-  /// Kind and what it is about, instance and body.
+  /// Kind, subject, instance and body.
   void head(Node& node) {
     const TextReader::Token where = reader_.peek();
     const std::string_view kind = reader_.name("a kind of node");
@@ -102,7 +102,7 @@ class NodesParser {
     if (runs_body(node.kind) && !node.body.valid()) reader_.expect("@");
   }
 
-  /// What a node that is no chunk is about: an input, a loss, a chunk whose values move, a bucket.
+  /// The subject of a node that is no chunk: an input, a loss, a chunk whose values move, a bucket.
   void subject(Node& node) {
     const auto loss = [&] { return tensor::LossId(names_.find(reader_, names_.losses, "a loss")); };
     const auto may = [&](SubjectKind subject) { return may_speak_of(node.kind, subject); };
@@ -228,7 +228,8 @@ class NodesParser {
     return peers;
   }
 
-  /// Makes one communication of what its members say of each other; members that disagree get one of their own, which no legal DAG has.
+  /// Merges the statements of members about each other into one communication; members that disagree get separate ones, which no legal
+  /// DAG has.
   void connect() {
     const auto list = [&](const Peers& peers) { return std::span<const std::uint32_t>(peers_).subspan(peers.first, peers.count); };
     const auto make = [&](std::size_t i) {
@@ -271,7 +272,7 @@ class NodesParser {
     }
   }
 
-  /// Names say what the fields say, so that a reader may trust them.
+  /// Names must agree with the fields, so that a reader may trust them.
   void check_names() {
     std::string name;
     for (std::size_t i = 0; i < dag_.nodes.size() && !reader_.failed(); ++i) {
@@ -323,7 +324,7 @@ class NodesParser {
   Dag& dag_;
   NodeNames& names_;
   std::vector<TextReader::Token> where_;       // the name of each node
-  std::vector<std::uint32_t> source_tokens_;   // where each edge's source stands
+  std::vector<std::uint32_t> source_tokens_;   // the place of each edge's source in the text
   std::vector<std::uint32_t> peers_;           // names, then nodes
   std::vector<Peers> peers_of_;
   std::vector<std::uint32_t> outputs_;

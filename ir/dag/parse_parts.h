@@ -1,5 +1,5 @@
 #pragma once
-// The parts of the parser in the order of the text, and the names that they share. Used by `parse*.cpp` alone.
+// The parts of the parser in text order, and the names that they share. Used by `parse*.cpp` alone.
 
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ class NodeNames {
     return true;
   }
   NodeId node(std::uint32_t number) const { return nodes_[number]; }
-  /// Reports a name that is no node's; false if there is one.
+  /// Reports names without a node; false if there are any.
   bool resolve(TextReader& reader) const {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].valid()) continue;
@@ -46,7 +46,7 @@ class NodeNames {
     const auto found = numbers_.find(name);
     return found == numbers_.end() ? NodeId() : nodes_[found->second];
   }
-  /// The node whose name stands at the reader; node 0 after a report when there is none.
+  /// The node whose name is at the reader; node 0 after a report if there is none.
   NodeId known_node(TextReader& reader) const {
     const TextReader::Token where = reader.peek();
     const auto found = numbers_.find(reader.name("a node"));
@@ -54,7 +54,7 @@ class NodeNames {
     reader.fail(Code::unknown_dag_name, where, "`{}` is not a node of this text", where.text);
     return NodeId(0);
   }
-  /// The position in `table`; 0 after a report when there is none.
+  /// The position in `table`; 0 after a report if there is none.
   static std::uint32_t find(TextReader& reader, const llvm::StringMap<std::uint32_t>& table, std::string_view what) {
     const TextReader::Token where = reader.peek();
     const auto found = table.find(reader.name(what));
@@ -71,7 +71,7 @@ class NodeNames {
 
 AxisMask parse_axes(TextReader& reader, const Mesh& mesh);
 
-/// What a training step is made of and where it runs, up to the word `graph`. `directives`, if not null, gets those that the text holds.
+/// The header, up to the word `graph`. `directives`, if not null, receives those of the text.
 void parse_header(TextReader& reader, Dag& dag, NodeNames& names, std::vector<directive::Directive>* directives);
 /// The graph, and from level `ordered` on its linear order.
 void parse_nodes(TextReader& reader, Dag& dag, NodeNames& names);

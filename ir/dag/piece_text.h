@@ -1,9 +1,9 @@
 #pragma once
-// How a program names what a chunk runs: words that a selector means it by, and nothing else that other chunks run.
+// The name of a chunk's work in a program: a selector that matches this chunk and no other.
 //
 //   one chunk for a region                         `block[1]`, `model`
 //   beside chunks of regions inside it             `block[1].rest`, `model.rest`
-//   one of several pieces                          `block[1].rest[0]`, `block[1].rest[1]`
+//   one of several segments                          `block[1].rest[0]`, `block[1].rest[1]`
 
 #include <string>
 #include <vector>
@@ -12,11 +12,11 @@
 
 namespace piper::dag {
 
-/// All pieces of the chunk's region: `model.rest`.
+/// All segments of the chunk's region: `model.rest`.
 std::string region_text(const Dag& dag, const Chunk& chunk);
 inline std::string region_text(const Dag& dag, ChunkId chunk) { return region_text(dag, dag.chunks[chunk.index()]); }
 
-/// Texts of chunks, `model.rest[1]`; the DAG's chunks stay while this lives.
+/// Texts of chunks, `model.rest[1]`; the DAG's chunks must not change meanwhile.
 class PieceTexts {
  public:
   explicit PieceTexts(const Dag& dag);

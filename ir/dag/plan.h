@@ -1,9 +1,9 @@
 #pragma once
-// The plan: what each role executes and where its values lie (EXECUTION.md sections 3 to 5).
+// The plan: the actions of each role and the memory of its values (EXECUTION.md sections 3 to 5).
 //
-// A role is a class of ranks whose programs differ only in tables. Its actions stand in issue order, each on a stream; positions count per
+// A role is a class of ranks whose programs differ only in tables. Its actions are in issue order, each on a stream; positions count per
 // stream. A wait names the end of an action on another stream of the same rank, at step distance 0 or 1. Buffers are byte ranges of the
-// rank's arena; two values share bytes only where happens-before allows it.
+// rank's arena; two values share bytes only if happens-before allows it.
 
 #include <cstdint>
 #include <functional>
@@ -16,21 +16,21 @@ namespace piper::dag {
 using RoleId = Id<struct RoleTag>;
 using BufferId = Id<struct BufferTag>;  // position in Role::buffers
 
-/// unreduced: whole gradients until a reduce_scatter has made a block of them; gathered: whole parameters of which a device keeps a block; offloaded: values in
-/// the memory of the host; offloaded_optimizer: optimizer state there.
+/// unreduced: full gradients until a reduce_scatter has left a shard of them; gathered: full parameters of which a device keeps a shard; offloaded:
+/// values in the memory of the host; offloaded_optimizer: optimizer state there.
 enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, offloaded, offloaded_optimizer, scalars };
 std::string_view buffer_class_name(BufferClass cls);
-/// It lies in its arena all the time; everything else begins and ends within a step.
+/// It is live all the time; all other live ranges are within a step.
 bool is_state(BufferClass cls);
-/// Of the optimizer state of a bucket.
+/// It holds the optimizer state of a bucket.
 BufferClass optimizer_class(const Bucket& bucket);
-/// It lies in the arena that the rank has in the memory of the host.
+/// It is in the rank's arena in the memory of the host.
 bool is_on_host(BufferClass cls);
 
 struct Buffer {
   std::int64_t offset = 0;  // bytes from the start of its arena, a multiple of 64
   std::int64_t bytes = 0;
-  Port value;               // whose value lies here; invalid for state and workspace. unreduced: output 0 of the accumulate; gathered: output 0 of the gather
+  Port value;               // whose value it holds; invalid for state and workspace. unreduced: output 0 of the accumulate; gathered: output 0 of the gather
   BucketId bucket;          // parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket order
   BufferClass cls = BufferClass::activations;
 };
@@ -43,11 +43,11 @@ struct Wait {
   friend bool operator==(const Wait&, const Wait&) = default;
 };
 
-/// Where an operand lies: a byte range inside a buffer.
+/// The memory of an operand: a byte range inside a buffer.
 struct Operand {
   std::int64_t offset = 0;  // within the buffer
   BufferId buffer;
-  bool accumulate = false;  // a term of a sum, and not the first: add to what is there
+  bool accumulate = false;  // a term of a sum after the first: add to the buffer
 };
 
 struct Action {
@@ -62,15 +62,15 @@ struct Action {
 };
 
 struct Role {
-  Symbol name;                       // `pp0`, with coordinates that single it out
-  std::vector<std::int32_t> at;      // per mesh axis: the coordinate, or DeviceSet::kWhole for "any not singled out"
+  Symbol name;                       // `pp0`, with the coordinates that distinguish it
+  std::vector<std::int32_t> at;      // per mesh axis: the coordinate, or DeviceSet::kWhole for any without a role of its own
   std::vector<Action> actions;       // issue order
   std::vector<Wait> waits;
   std::vector<Operand> operands;
   std::vector<Buffer> buffers;
   std::int64_t arena_bytes = 0;      // size to allocate
-  std::int64_t live_bytes = 0;       // the most that lives at one action, counted as ir/verify/plan_facts.h says; the rest is fragmentation
-  std::int64_t host_bytes = 0;       // of the arena in the memory of the host
+  std::int64_t live_bytes = 0;       // the maximum number of live bytes at one action, counted as in ir/verify/plan_facts.h; the rest is fragmentation
+  std::int64_t host_bytes = 0;       // bytes of the arena in the memory of the host
 };
 
 /// A directed pair or an ordered group, on one stream at each member; its k-th operation at one member is the k-th at the others.
@@ -78,10 +78,10 @@ struct Communicator {
   enum class Kind : std::uint8_t { pair, group } kind = Kind::pair;
   std::vector<CommId> comms;         // its operations in order
   std::vector<DeviceSetId> members;  // pair: source, destination (matched by coordinate on common whole axes); group: member sets
-  AxisMask axes = 0;                 // group: axes that join
+  AxisMask axes = 0;                 // group: axes along which devices take part
   StreamId stream;
   std::uint32_t window = 0;          // pair: receives posted ahead of their first reader
-  std::uint32_t least_window = 0;    // below it the program could hang
+  std::uint32_t least_window = 0;    // with a smaller window the program could deadlock
   LocId loc;
 };
 
@@ -90,7 +90,7 @@ struct Plan {
   std::vector<Communicator> communicators;
 };
 
-/// Bytes of scratch that one run of a chunk, sum_squares, norm or update node needs beside its operands: a fact of the backend.
+/// Bytes of scratch that one run of a chunk, sum_squares, norm or update node needs beside its operands; the backend computes it.
 using WorkspaceBytes = std::function<std::int64_t(const Dag&, const Node&)>;
 
 }  // namespace piper::dag

@@ -114,7 +114,7 @@ class Printer : NamePrinter {
     end_line(dag_.params[i].loc);
   }
 
-  /// What the passes made of model and directives.
+  /// The result of the passes.
   void compiled_facts() {
     for (const Chunk& each : dag_.chunks) chunk(each);
     for (const Bucket& each : dag_.buckets) bucket(each);
@@ -235,7 +235,7 @@ class Printer : NamePrinter {
     placed_gathers();
   }
 
-  /// From the orders to the rounds of gathers that follow from them.
+  /// Present between the orders and the gathered intervals that follow from them.
   void placed_gathers() {
     if (dag_.placed_gathers.empty()) return;
     os_ << "gathers {\n";
@@ -287,7 +287,7 @@ class Printer : NamePrinter {
     symbol(dag_.chunks[node.chunk.index()].name);
   }
 
-  /// A kind that speaks of one sort of subject alone needs no word for it; collectives that name nothing gather norms.
+  /// A kind with only one kind of subject needs no word for it; collectives without a subject gather norms.
   void subject(const Node& node) {
     const Subject subject = node.subject;
     const bool collective = is_collective(node.kind);

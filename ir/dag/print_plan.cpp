@@ -100,7 +100,7 @@ class PlanPrinter {
     os_ << " {\n";
     std::vector<std::string> names = buffer_names(role);
     for (std::size_t i = 0; i < role.buffers.size(); ++i) buffer(role.buffers[i], names[i]);
-    // Waits name the action they are for: the first one at that position.
+    // Waits name the action that they wait for: the first one at that position.
     llvm::DenseMap<std::uint64_t, std::uint32_t> at;
     llvm::DenseMap<NodeId, std::uint32_t> first;
     at.reserve(static_cast<unsigned>(role.actions.size()));
@@ -151,7 +151,7 @@ class PlanPrinter {
     os_ << " at " << buffer.offset << " bytes " << buffer.bytes << '\n';
   }
 
-  /// What a buffer is called in the operands: `%F.stage0.mb0:0` for a value, `%gradients.stage0.0`, `%workspace`; a repeated one gets `#2`.
+  /// The name of a buffer in the operands: `%F.stage0.mb0:0` for a value, `%gradients.stage0.0`, `%workspace`; a repeated one gets `#2`.
   std::vector<std::string> buffer_names(const Role& role) {
     std::vector<std::string> names;
     names.reserve(role.buffers.size());

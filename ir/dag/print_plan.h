@@ -1,5 +1,5 @@
 #pragma once
-// Names and places as they stand in the text of a DAG, and the printing of communicators and roles. Used by `print.cpp` alone.
+// Names and locations in the text of a DAG, and the printing of communicators and roles. Used by `print.cpp` alone.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace piper::dag {
 
-/// Writes what all parts of the text refer to.
+/// Writes names that all parts of the text use.
 class NamePrinter {
  public:
   NamePrinter(const Dag& dag, llvm::raw_ostream& os);
@@ -21,7 +21,7 @@ class NamePrinter {
   void symbol(Symbol name);
   void devices(DeviceSetId set);
   void port(Port port);
-  /// After a blank; nothing for an invalid one.
+  /// After a space; nothing for an invalid one.
   void location(LocId loc);
   void axes(AxisMask mask);
 

@@ -1,8 +1,8 @@
 #pragma once
-// The input of a forward-only program that says of each sample whether it counts. The last batch of held-out data may be short: the program has one shape, so the batch is filled up with
-// samples that count 0.
+// The input of a forward-only program that has the weight of each sample, 1 or 0. The last batch of held-out data may be short: the program has one
+// shape, so the batch is padded with samples of weight 0.
 //
-//   input sample.weight: f32[batch: 8*]      1 of a sample of the data, 0 of one that fills up the batch
+//   input sample.weight: f32[batch: 8*]      1 for a sample of the data, 0 for padding
 
 #include <string_view>
 
@@ -10,10 +10,10 @@
 
 namespace piper::dag {
 
-/// No input of a program has a name with a dot.
+/// Unique, because inputs of programs have names without dots.
 inline constexpr std::string_view kSampleWeight = "sample.weight";
 
-/// Invalid: the program has none. It then runs whole batches alone.
+/// Invalid if the program has none; it then runs only full batches.
 tensor::InputId sample_weight(const Dag& dag);
 
 }  // namespace piper::dag

@@ -1,11 +1,11 @@
 #pragma once
-// What values are made of: a sum in place (nodes.def) of its terms, which others make, and any other of itself.
+// Expands an in-place sum (nodes.def) into its terms; any other value is its own single term.
 
 #include "ir/dag/dag.h"
 
 namespace piper::dag {
 
-/// In the order in which they are added.
+/// Visits the terms in the order in which they are added.
 template <typename Visit>
 void for_each_term(const Dag& dag, Port value, Visit visit) {
   const Node& maker = dag.node(value.node);
@@ -13,7 +13,7 @@ void for_each_term(const Dag& dag, Port value, Visit visit) {
   for (const Input& term : dag.inputs_of(maker, value.index)) visit(term.source);
 }
 
-/// With it the value is complete.
+/// The term that completes the value.
 inline Port last_term(const Dag& dag, Port value) {
   const Node& maker = dag.node(value.node);
   return adds_in_place(maker.kind) ? dag.inputs_of(maker, value.index).back().source : value;

@@ -13,7 +13,8 @@ namespace {
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Names of the values that connect ports: of the first port that carries one, with a number where two values would share it.
+/// Names of the values that connect ports: the name of the first port that carries the value, with a number if two values would
+/// share it.
 class GlobalNames {
  public:
   explicit GlobalNames(const Dag& dag) {
@@ -191,7 +192,7 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
       const auto found = values.find(name);
       if (found == values.end()) {
         if (has_lines) return reader.fail(Code::unknown_dag_name, each.where, "the body has no value `%{}`", each.name);
-        // A body known by its signature alone: every port is a value without a definition.
+        // A body with a signature only: every port is a value without a definition.
         each.port.value = body.graph.add_leaf(each.type, name);
         body.graph.set_layout(each.port.value, each.layout);
         values.try_emplace(name, each.port.value);

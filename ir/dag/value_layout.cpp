@@ -26,7 +26,7 @@ std::optional<Samples> samples_in(const Dag& dag, const Node& node) {
   return samples == nullptr ? std::nullopt : std::optional(Samples{samples->name, node.layout});
 }
 
-/// Below level placed a layout is what was asked for, and values are whole.
+/// Below level placed layouts are requests, and values have global extents.
 AxisMask axes_that(const Dag& dag, LayoutId layout, AxisShare how) {
   return layout.repeats() || dag.level < Level::placed ? 0 : mask_of(dag.context->layouts[layout], how, dag.mesh);
 }
@@ -55,7 +55,8 @@ LayoutId layout_of(const Dag& dag, Port port) {
       const Port source = source_of(dag, node, port.index);
       return source.node.valid() ? layout_of(dag, source) : LayoutId();
     }
-    // Reduced over all axes of which its inputs are summands, or nothing of the model: what of a bucket is flat its axes say.
+    // Reduced over all axes along which its inputs are partial, or no value of the model; whether a bucket is flat is in its
+    // axes.
     case NodeKind::count:
     case NodeKind::sum_squares:
     case NodeKind::norm:

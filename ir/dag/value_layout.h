@@ -1,5 +1,6 @@
 #pragma once
-// What each device holds of the values of a DAG, from level placed on. Below it layouts say what a value is cut over where its devices have these axes, and extents are whole.
+// The layouts of the values of a DAG, from level placed on. Below it layouts are requests that apply where the devices have these axes, and extents
+// are global.
 //
 //   layout_of(dag, {B.stage0.mb0, 2})     dp: +      a gradient: an all_reduce over dp is due
 //   samples_of(dag, load.x.mb1, {0, 1})   6 +2 of 8  second microbatch, second half
@@ -13,20 +14,21 @@
 
 namespace piper::dag {
 
-/// Of an output; what messages, copies and sums leave of what they take. Outputs of no body and no load but these repeat.
+/// The layout of an output; messages, copies and sums keep that of their input. Outputs of other nodes, except bodies and loads,
+/// are replicated.
 LayoutId layout_of(const Dag& dag, Port port);
-/// The axes along which a value is a sum that is still to be added up.
+/// The axes along which a value is partial.
 AxisMask summed_axes(const Dag& dag, Port port);
 
-/// The axes that cut the samples of a body's values, outermost in the order of the mesh; nothing where it works on none.
+/// The axes that shard the samples of a body's values, in mesh order; nothing if it has no samples.
 std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body);
-/// Of a chunk or load.
+/// The same for a chunk or load.
 AxisMask sample_axes(const Dag& dag, const Node& node);
-/// Which samples of the batch a chunk or load works on: split dimensions cut the batch, and axes what these leave.
+/// The samples of a chunk or load: split dimensions divide the batch, and axes shard each part.
 Cut sample_cut(const Dag& dag, const Node& node);
-/// On the device at these coordinates.
+/// The samples on the device at these coordinates.
 Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates);
-/// An input whose samples these axes cut.
+/// The layout of an input whose samples these axes shard.
 LayoutId cut_samples(const Dag& dag, tensor::InputId input, AxisMask axes);
 
 }  // namespace piper::dag

@@ -1,6 +1,6 @@
 #pragma once
-// Resolved directives: what a train or schedule says, after the front end evaluated every expression. Selectors carry concrete
-// indices, orders are trees of concrete operations. Directives are a set; the passes apply them in level order.
+// Resolved directives of a train or schedule, after the front end evaluated every expression. Selectors have concrete indices,
+// orders are trees of concrete operations. Directives are a set; the passes apply them in level order.
 //
 //   partition model into stage: 4 with sizes: [1, 1, 1, 1]
 //   split batch into mb: 8
@@ -24,9 +24,9 @@ namespace piper::directive {
 enum class Part : std::uint8_t { none, send, recv, gather, reduce, enter, leave };
 std::string_view part_name(Part part);
 
-/// One name of a selector: a region or a split dimension, with the indices meant, in written order; `all` when no index was written.
-/// With `rest` the loose work directly inside the region `name` (`model`: outside every region), of which the indices count the pieces. It stands behind the
-/// coordinate of its region: `block[1].rest[0]` is two coordinates, `model.rest` is one.
+/// One name of a selector: a region or a split dimension, with the indices meant, in written order; `all` if no index was written. With `rest` it is
+/// the loose work directly inside the region `name` (`model`: outside every region), and the indices count its segments. It follows the coordinate of
+/// its region: `block[1].rest[0]` is two coordinates, `model.rest` is one.
 struct Coordinate {
   Symbol name;
   bool all = true;
@@ -35,7 +35,7 @@ struct Coordinate {
   bool rest = false;
 };
 
-/// A coordinate in the words of a selector, without its indices: `block` or `.rest`, what follows another one behind a space; `first`: none stands before.
+/// The text of a coordinate in a selector, without its indices: `block` or `.rest`, after a space unless it is the `first`.
 std::string coordinate_text(std::string_view name, bool rest, bool first);
 
 /// A conjunction of coordinates; none at all means the whole model. A name that occurs as a region on the path and as a dimension is
@@ -47,7 +47,7 @@ struct Selector {
   LocId loc;
 };
 
-/// The narrower of two places, where it is known.
+/// The narrower of two locations if it is known.
 inline LocId narrowest(LocId narrow, LocId wide) { return narrow.valid() ? narrow : wide; }
 
 struct NamedExtent {
@@ -68,7 +68,7 @@ struct Partition {
 struct Split {
   Symbol dim;  // the model's dimension; `batch`
   std::vector<NamedExtent> into;
-  std::vector<Selector> targets;  // empty: everything
+  std::vector<Selector> targets;  // empty: the whole model
   LocId loc;
   LocId dim_loc = {};
 };
@@ -77,15 +77,15 @@ struct Place {
   std::vector<Selector> targets;
   DeviceSetId devices;
   LocId loc;
-  std::uint32_t depth = 0;  // of calls of schedules that it stands in: a line beside a call holds over those of what is called
+  std::uint32_t depth = 0;  // number of enclosing calls of schedules: a line of the caller overrides lines of the called schedule
 };
 
-/// Whether a target of one `place` holds over that of another for the work that both mean: the line in fewer calls, then the target with more coordinates,
-/// of which a pass is one.
+/// Whether the target of `a` overrides that of `b` for work in both: the line in fewer calls wins, then the target with more coordinates, where a
+/// pass counts as one.
 bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b);
 
-/// When gradients are summed over the replicas: once per step, after each backward, or after each run: the uses of a unit's parameters with no other work of its devices
-/// between them, in issue order.
+/// When gradients are summed over the replicas: once per step, after each backward, or after each run. A run is the uses of a unit's parameters with
+/// no other work of its devices between them, in issue order.
 enum class Reduce : std::uint8_t { step, each, run };
 std::string_view reduce_name(Reduce reduce);
 std::optional<Reduce> parse_reduce(std::string_view name);
@@ -98,7 +98,7 @@ struct Replicate {
   std::optional<std::uint32_t> prefetch;
   std::optional<Reduce> reduce;
   LocId loc;
-  LocId zero_loc = {}, prefetch_loc = {}, reduce_loc = {};  // of the settings, where they are written
+  LocId zero_loc = {}, prefetch_loc = {}, reduce_loc = {};  // of the settings, as far as they are written
 };
 
 struct Stream {
@@ -110,14 +110,14 @@ struct Stream {
   LocId window_loc = {};  // `window: 4`
 };
 
-/// `recompute block[0..4] mb[0..2]`: their forward runs again before the backward, and what it makes again is not kept.
+/// `recompute block[0..4] mb[0..2]`: their forward runs again before the backward, and its values are not kept in between.
 struct Recompute {
   std::vector<Selector> targets;
   LocId loc;
 };
 
-/// `offload block[0..4] mb[1..3] with window: 2`: of what their backwards read each device keeps that of so many instances; the rest waits in the memory of its host.
-/// `offload model with what: optimizer`: so it is with the optimizer state of buckets with parameters that they use.
+/// `offload block[0..4] mb[1..3] with window: 2`: each device keeps the saved values of `window` instances; those of the others are in the memory of
+/// its host until their backward. With `what: optimizer` the same for the optimizer state of the buckets of parameters that the targets use.
 struct Offload {
   enum class What : std::uint8_t { activations, optimizer };
   std::vector<Selector> targets;
@@ -126,7 +126,7 @@ struct Offload {
   LocId loc;
 };
 
-/// `freeze embed`: the parameters that these regions use stay as they start.
+/// `freeze embed`: the parameters that these regions use keep their initial values.
 struct Freeze {
   std::vector<Selector> targets;
   LocId loc;
@@ -142,12 +142,12 @@ inline constexpr std::string_view kMeasureNames[] = {
 #include "ir/directive/measures.def"
 #undef MEASURE
 };
-/// Counted in bytes; else it is a ratio.
+/// Whether the measure is in bytes; else it is a ratio.
 bool counts_bytes(Measure measure);
 enum class Compare : std::uint8_t { less, less_equal, greater, greater_equal, equal, not_equal };
 inline constexpr std::string_view kCompareNames[] = {"<", "<=", ">", ">=", "==", "!="};
 
-/// `found < bound`, or what else `compare` is.
+/// `found < bound`, or the comparison that `compare` names.
 bool holds(double found, Compare compare, double bound);
 
 /// `require peak_memory < 8GiB else "text"`: checked after planning. `bound` is in the measure's unit.
@@ -174,11 +174,11 @@ struct OrderCoordinate {
   std::uint32_t index = 0;
   bool all = false;  // named without an index
   LocId loc = {};    // `mb[0..4]`
-  bool rest = false; // as of `Coordinate`
+  bool rest = false; // as in `Coordinate`
 };
 
-/// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. An operation whose lists name several pieces (`B stage[0..2] mb[i]`) stays one step,
-/// of one OrderOp for each in written order: the passes run them in data order.
+/// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. An operation whose lists name several chunks (`B stage[0..2] mb[i]`)
+/// is one step with one OrderOp for each, in written order: the passes run them in data order.
 struct OrderStep {
   enum class Kind : std::uint8_t { op, sequence, group } kind = Kind::op;
   std::uint32_t first = 0;  // op: into Order::ops; sequence, group: into Order::children
@@ -194,15 +194,15 @@ struct RankSteps {
   LocId loc;
 };
 
-/// An order: a table of steps per rank, with what is trimmed of it. Flat storage; 10^5 operations are normal.
+/// An order: a table of steps per rank, with its `trim`s. Flat storage; 10^5 operations are normal.
 struct Order {
-  /// `trim`: of a dimension the indices below a bound are kept.
+  /// `trim`: keeps the indices of a dimension that are below `bound`.
   struct Trim {
     Symbol dim;
     std::uint32_t bound = 1;
     LocId loc;
   };
-  /// Coordinates [first, end) were written at `loc`, in the list of a cursor, and not at the operations that have them.
+  /// Coordinates [first, end) were written at `loc`, in the list of a cursor, not at their operations.
   struct Origin {
     std::uint32_t first = 0, end = 0;
     LocId loc;
@@ -216,7 +216,7 @@ struct Order {
   std::vector<Origin> origins;  // ascending; for messages, not part of the text
   LocId loc;
 
-  /// Where the coordinates of an operation were written.
+  /// The location at which the coordinates of an operation were written.
   LocId written_at(const OrderOp& op) const;
 };
 
@@ -247,7 +247,8 @@ struct Optimizer {
   LocId loc;
 
   static constexpr std::uint32_t kMaxSlots = 2;
-  /// State tensors that it keeps per parameter: adamw both moments, sgd the momentum if it has one. Beside them there may be a master (ir/dag/bucket_layout.h).
+  /// State tensors per parameter: both moments for adamw, the momentum for sgd if it has one. Master weights may be added to them
+  /// (ir/dag/bucket_layout.h).
   std::uint32_t slots() const {
     switch (kind) {
       case Kind::sgd: return momentum != 0 ? 1 : 0;
@@ -255,7 +256,7 @@ struct Optimizer {
     }
     return 0;
   }
-  /// Its update takes 1 - beta1^t and 1 - beta2^t of step t as scalars.
+  /// Its update takes 1 - beta1^t and 1 - beta2^t for step t as scalars.
   bool corrects_bias() const {
     switch (kind) {
       case Kind::sgd: return false;
@@ -270,7 +271,7 @@ inline constexpr std::string_view kOptimizerNames[] = {
 #undef OPTIMIZER
 };
 
-/// Where inputs come from. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
+/// The source of inputs. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
 /// uniform in [0, classes). arrays: lines of a file of numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i) alone.
 struct Data {
   enum class Kind : std::uint8_t { bytes, synthetic, arrays } kind = Kind::synthetic;
@@ -279,16 +280,16 @@ struct Data {
   std::int64_t batch = 0;              // samples per step
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`
   std::int64_t classes = 0;            // synthetic
-  std::int64_t batches = 0;            // held-out data: at most so many, spread evenly; 0: all (synthetic: one)
+  std::int64_t batches = 0;            // held-out data: at most this number, spread evenly; 0: all (synthetic: one)
   LocId loc;
-  std::vector<LocId> extent_locs = {};  // synthetic: of their names
+  std::vector<LocId> extent_locs = {};  // synthetic: locations of their names
   LocId classes_loc = {}, batches_loc = {};
 };
 
-/// The devices that a plan is for: its workspaces are those of their kernels.
+/// The kind of device that a plan is for; its kernels determine the workspaces.
 enum class Platform : std::uint8_t { cpu, cuda };
 inline constexpr const char* kPlatformNames[] = {"cpu", "cuda"};
-/// Behind a figure of memory: ` in a plan for `cuda``; empty for the usual device.
+/// A suffix for memory figures in messages: ` in a plan for `cuda``; empty for the default device.
 std::string planned_for(Platform device);
 
 struct Settings {
@@ -304,7 +305,7 @@ struct Settings {
   LocId loc;
 };
 
-/// Everything that the front end hands to the passes beside the tensor graph.
+/// The input of the passes beside the tensor graph.
 struct Strategy {
   Mesh mesh;
   DeviceSetTable device_sets;

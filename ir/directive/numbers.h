@@ -1,5 +1,5 @@
 #pragma once
-// The numbers of directives and what each may be, said once for what evaluates programs, what reads texts and what a program makes in memory.
+// The numbers of directives and their bounds, for the evaluator, the `.pir` reader and checks of programs built in memory.
 //
 //   kWindow.allows(0)          ->  false
 //   kWindow.refusal("0", true) ->  "the window is `0`; it must be at least 1"
@@ -14,18 +14,18 @@
 
 namespace piper::directive {
 
-/// Of whatever is counted.
+/// The upper bound of all counts.
 inline constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::max();
 
 struct Number {
-  std::string_view what;       // as a message calls it
+  std::string_view what;       // its name in messages
   std::int64_t least = 1, most = kMostCounted;
-  std::string_view rule = {};  // that it keeps to, but for what is too large to count; none: its bounds
+  std::string_view rule = {};  // shown for a refused value unless it is above kMostCounted; empty: the bounds are shown
   std::string_view hint = {};
   Code code = Code::not_positive;
 
   bool allows(std::int64_t value) const { return value >= least && value <= most; }
-  /// What is wrong with a value, in the words that it was written with.
+  /// The error text for a refused value; `written` is its text in the program.
   std::string refusal(std::string_view written, bool too_small) const;
 };
 
@@ -38,7 +38,7 @@ inline constexpr Number kBucket{
 inline constexpr Number kZero{.what = "`zero`", .least = 0, .most = 3, .rule = "it must be 0, 1, 2 or 3", .code = Code::setting_out_of_range};
 inline constexpr Number kPrefetch{.what = "`prefetch`", .least = 0, .rule = "it counts runs of work, from 0 on", .code = Code::setting_out_of_range};
 
-/// Reports the numbers of a directive that they may not be: of one that no text and no program gave.
+/// Reports numbers of a directive that are out of bounds, for directives built in memory.
 void check_numbers(const Directive& directive, DiagnosticSink& sink);
 
 }  // namespace piper::directive

@@ -23,7 +23,7 @@ std::uint32_t small(TextReader& reader, std::string_view what, std::int64_t low 
 std::int64_t number(TextReader& reader, const Number& number, std::string_view what) { return reader.integer(what, number.least, number.most); }
 std::uint32_t count(TextReader& reader, const Number& number, std::string_view what) { return static_cast<std::uint32_t>(directive::number(reader, number, what)); }
 
-/// Behind the dot.
+/// A communication, after the dot.
 Part parse_part(TextReader& reader) {
   const TextReader::Token where = reader.peek();
   const std::string_view text = reader.name("a part");
@@ -34,14 +34,15 @@ Part parse_part(TextReader& reader) {
   return Part::none;
 }
 
-/// A word that can begin a coordinate: not one that continues a directive, or begins the next one.
+/// Whether the word can begin a coordinate: words that continue a directive or begin the next one cannot.
 bool at_coordinate(const TextReader& reader) {
   const TextReader::Token& token = reader.peek();
   if (token.kind == TextReader::Kind::string) return true;
   return token.kind == TextReader::Kind::name && !is_directive_word(token.text);
 }
 
-/// Coordinates, each given to `add(name, rest)` to read its indices, and the part behind them. `model` stands for no coordinate.
+/// Reads coordinates, calling `add(name, rest)` for each to read its indices, and the part behind them. `model` gives no
+/// coordinate.
 template <typename Add>
 Part parse_coordinates(TextReader& reader, const auto& more, Add add) {
   Symbol region = reader.context().symbol("model");
@@ -175,7 +176,7 @@ class OrderParser {
     if (!pass) return reader_.fail(Code::unknown_dag_name, where, "`{}` is no pass: `F`, `R`, `B`, `BI` or `BW`", where.text);
     op.pass = *pass;
     op.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
-    // The next operation begins with a pass, which no coordinate can be named.
+    // The next operation begins with a pass, which is no legal name of a coordinate.
     const auto more = [&] { return at_coordinate(reader_) && (reader_.peek().kind == TextReader::Kind::string || !parse_pass(reader_.peek().text)); };
     op.part = parse_coordinates(reader_, more, [&](Symbol name, bool rest) {
       OrderCoordinate coordinate;
@@ -478,7 +479,7 @@ Platform parse_platform(TextReader& reader) {
 constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
     {"steps", [](TextReader& reader, Settings& settings) {
        settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
-       settings.steps_given = !settings.train.empty();  // a schedule by itself runs none
+       settings.steps_given = !settings.train.empty();  // a schedule by itself has no steps
      }},
     {"dtype", [](TextReader& reader, Settings& settings) { settings.dtype = parse_dtype(reader); }},
     {"seed", [](TextReader& reader, Settings& settings) { settings.seed = static_cast<std::uint64_t>(reader.integer("a seed", 0, std::numeric_limits<std::int64_t>::max())); }},

@@ -9,7 +9,7 @@ namespace {
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Region and dimension names; quoted where the plain word would be read as something else.
+/// Region and dimension names; quoted if the plain word would be read as something else.
 void print_coordinate(llvm::raw_ostream& os, std::string_view name, bool rest) {
   if (rest) {
     os << ".rest";
@@ -160,7 +160,7 @@ class Printer {
     }
   }
 
-  /// Operations, those of one step with commas, and braces; members of a group that are groups themselves stand in braces of their own.
+  /// Prints operations, those of one step separated by commas, and braces; a group inside a group gets braces of its own.
   void step(std::uint32_t index) {
     const OrderStep& step = order_->steps[index];
     switch (step.kind) {

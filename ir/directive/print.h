@@ -10,7 +10,7 @@
 
 namespace piper::directive {
 
-/// What directives refer to.
+/// The tables that directives refer to.
 struct Surroundings {
   const Context& context;
   const Mesh& mesh;

@@ -1,5 +1,5 @@
 #pragma once
-// Reads the tokens of `.pir` text: names, numbers, strings, punctuation and locations. White space and `//` comments separate.
+// Reads the tokens of `.pir` text: names, numbers, strings, punctuation and locations. White space and `//` comments separate tokens.
 //
 // Guarantees: linear time; any bytes are accepted; the first error is reported and ends reading (every later token is `end`), so that
 // callers need no error paths of their own beside `failed()`.
@@ -22,7 +22,7 @@
 
 namespace piper::directive {
 
-/// Of what a text declares: where it stands there, and the location in a program that the text gives it.
+/// For each declaration of a text: its range in the text, and the location in a program that the text states for it.
 using TextPlaces = std::map<SourceRange, LocId>;
 
 class TextReader {
@@ -41,10 +41,10 @@ class TextReader {
   void next();
   bool failed() const { return failed_; }
   bool at_end() const { return token_.kind == Kind::end; }
-  /// Takes the token if it is this word or punctuation. A string never is.
+  /// Consumes the token if it is this word or punctuation. A string never is.
   bool accept(std::string_view text);
   bool at(std::string_view text) const { return token_.text == text && token_.kind != Kind::string; }
-  /// Takes it or reports what was found instead.
+  /// Consumes it or reports the token that was found instead.
   void expect(std::string_view text);
   /// A name or a quoted one; `what` is shown when it is missing ("a stream").
   std::string_view name(std::string_view what);
@@ -56,15 +56,15 @@ class TextReader {
   double number(std::string_view what);
   /// `f32[batch: 32*, seq: 128]`.
   tensor::Type type();
-  /// `<dp: batch, tp: +>` of a value of that type; nothing: it repeats.
+  /// `<dp: batch, tp: +>` of a value of that type; replicated if there is none.
   LayoutId layout(const Mesh& mesh, const tensor::Type& type);
   /// `cluster[pp: 1]`.
   DeviceSet device_set(const Mesh& mesh);
-  /// An optional location; invalid when none stands here.
+  /// An optional location; invalid if there is none.
   LocId location();
-  /// That of what is declared at a token: where the token stands, when the places of the text are wanted.
+  /// The location of a declaration at a token; with `use_own_places`, the place of the token in this text.
   LocId location(const Token& declared);
-  /// Locations of what is declared are its places in this text from here on; `places` gets what the text says of each.
+  /// From here on declarations have their places in this text as locations; `places` receives the locations that the text states.
   void use_own_places(TextPlaces& places) { places_ = &places; }
   bool uses_own_places() const { return places_ != nullptr; }
 
@@ -74,12 +74,12 @@ class TextReader {
     if (!failed_) sink_.report(code, SourceRange{file_, where.begin, where.end}, pattern, args...);
     stop();
   }
-  /// The token that was taken last.
+  /// The last consumed token.
   const Token& previous() const { return previous_; }
   Context& context() const { return context_; }
   DiagnosticSink& sink() const { return sink_; }
   FileId file() const { return file_; }
-  /// The byte behind the token that was taken last, and the whole text: for text of another grammar that stands here.
+  /// The byte after the last consumed token, and the whole text: for embedded text of another grammar.
   std::uint32_t offset() const { return previous_.end; }
   std::string_view text() const { return text_; }
   /// Continues at a byte of the file.
@@ -103,10 +103,10 @@ class TextReader {
   TextPlaces* places_ = nullptr;
 };
 
-/// A name as it stands in the text: quoted when it is not made of letters, digits, `_` and `.`.
+/// The text of a name: quoted unless it consists of letters, digits, `_` and `.`.
 void print_name(llvm::raw_ostream& os, std::string_view name);
 void print_string(llvm::raw_ostream& os, std::string_view text);
-/// `<dp: batch, tp: +>`; nothing where all axes repeat.
+/// `<dp: batch, tp: +>`; empty for a replicated value.
 void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context);
 /// The shortest text that reads back as the same number.
 void print_number(llvm::raw_ostream& os, double value);
