@@ -31,7 +31,7 @@ struct Row {
 constexpr Row kRows[] = {
     {{"PIPER_CHECK_MEMORY", "0 or 1", "0", "poison the arenas, guard their ends, count the bytes that are written"},
      [](Options& o, std::string_view text) { return parse(text, o.check_memory); }},
-    {{"PIPER_CUDA_ATTENTION", "torch or own", "torch", "on a GPU, whose attention; torch: LibTorch's for shapes that it takes; own: no LibTorch, slow"},
+    {{"PIPER_CUDA_ATTENTION", "torch or own", "torch", "attention on a GPU; torch: LibTorch's for shapes that it supports; own: no LibTorch, slow"},
      [](Options& o, std::string_view text) {
        o.own_attention = text == "own";
        return o.own_attention || text == "torch";
@@ -42,7 +42,7 @@ constexpr Row kRows[] = {
      [](Options& o, std::string_view text) { return parse(text, o.cuda_graphs); }},
     {{"PIPER_HUGE_PAGES", "0 or 1", "1", "ask for huge pages for the arenas"},
      [](Options& o, std::string_view text) { return parse(text, o.huge_pages); }},
-    {{"PIPER_MATH", "auto, mkl, onednn or builtin", "auto", "whose matrix products; auto: of LibTorch's two, the faster; builtin: no LibTorch, slow"},
+    {{"PIPER_MATH", "auto, mkl, onednn or builtin", "auto", "library of matrix products; auto: the faster of LibTorch's two; builtin: no LibTorch, slow"},
      [](Options& o, std::string_view text) {
        constexpr std::pair<std::string_view, Math> kNames[] = {{"auto", Math::automatic}, {"mkl", Math::mkl}, {"onednn", Math::onednn}, {"builtin", Math::builtin}};
        const auto* const named = std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& each) { return each.first == text; });
@@ -50,16 +50,16 @@ constexpr Row kRows[] = {
        o.math = named->second;
        return true;
      }},
-    {{"PIPER_MEET_SECONDS", "1 to 86400", "300", "the processes of a run wait so long for each other before step 1"},
+    {{"PIPER_MEET_SECONDS", "1 to 86400", "300", "how long the processes of a run wait for each other before step 1"},
      [](Options& o, std::string_view text) { return parse(text, 1, 86400, o.meet_seconds); }},
-    {{"PIPER_PLUGINS", "folder", "beside the program", "where the plugins lie"},
+    {{"PIPER_PLUGINS", "folder", "beside the program", "the folder of the plugins"},
      [](Options& o, std::string_view text) {
        o.plugin_folder = text;
        return !text.empty();
      }},
-    {{"PIPER_SPIN", "0 to 1000000", "200", "looks before a thread sleeps; none on a machine with fewer cores than devices"},
+    {{"PIPER_SPIN", "0 to 1000000", "200", "polls before a thread sleeps; 0 on a machine with fewer cores than devices"},
      [](Options& o, std::string_view text) { return parse(text, 0, 1000000, o.spin); }},
-    {{"PIPER_STALL_SECONDS", "0 to 86400", "300", "a run in which nothing moved for so long is ended; 0: never"},
+    {{"PIPER_STALL_SECONDS", "0 to 86400", "300", "a run in which nothing has moved for this long is ended; 0: never"},
      [](Options& o, std::string_view text) {
        std::uint32_t seconds = 0;
        if (!parse(text, 0, 86400, seconds)) return false;

@@ -1,8 +1,9 @@
 #pragma once
-// What the runtime asks of CUDA, and nothing more: so small that tests have a driver of their own (tests/cuda/host_driver.h), which runs the same kernels on the host.
+// The runtime's interface to CUDA, kept so small that tests have a driver of their own (tests/cuda/host_driver.h), which runs the same kernels on the host.
 //
-// Guarantees of an implementation: everything that has a stream is enqueued and returns; work of one stream runs in order; `wait` holds up what is enqueued behind it until the
-// work before the event's last `record` has ended (an event that was never recorded holds up nothing). What was handed out is released with the driver. One thread calls.
+// Guarantees of an implementation: every call with a stream enqueues and returns; work of one stream runs in order; `wait` holds up later work of its stream
+// until the work before the event's last `record` has ended (an event that was never recorded holds up nothing). All handles are released with the driver. One
+// thread calls.
 //
 //   Failure failure;
 //   std::unique_ptr<Driver> driver = open_gpu({.cublas_lt = "/usr/local/cuda/lib64/libcublasLt.so.13"}, failure);   // gpu_driver.h
@@ -14,11 +15,12 @@
 
 namespace piper::runtime::cuda {
 
-/// A CUresult; of a product, beyond kProductStatus, a cublasStatus_t. An attention that LibTorch refused, or that wanted more than its workspace: text_of says what of the last one.
+/// A CUresult; for a product, beyond kProductStatus, a cublasStatus_t; or an attention that LibTorch refused, or that wanted more than its workspace: text_of
+/// explains the last one.
 using Status = int;
 inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000, kAttentionRefused = 200000, kAttentionOverrun = 200001;
 
-/// Of one launch.
+/// The limit of one launch.
 inline constexpr std::uint64_t kMostBlocks = 0x7FFFFFFF;
 
 using Stream = struct StreamObject*;
@@ -28,7 +30,7 @@ using Function = struct FunctionObject*;
 using Product = struct ProductObject*;
 using Graph = struct GraphObject*;
 
-/// Which stream's work goes first where the device has room for one: the last of these, as far as the device tells them apart. Of graphs, too.
+/// The priority of a stream's work when the device has room for one: later ones first, as far as the device distinguishes them. Graphs have one, too.
 enum class Priority : std::uint8_t { compute, communication, high };
 
 class Driver {
@@ -44,9 +46,9 @@ class Driver {
 
   // ---- memory
   virtual Status free_bytes(std::uint64_t* bytes) = 0;
-  /// About so much of the free memory libraries take for their kernels, when they are first used.
+  /// About the amount of free memory that libraries take for their kernels when they are first used.
   virtual std::uint64_t library_bytes() const = 0;
-  /// At a multiple of 256 bytes. Its contents are anything.
+  /// At a multiple of 256 bytes. Not initialised.
   virtual Status allocate(std::uint64_t bytes, unsigned char** to) = 0;
   /// Memory of the host that the device reads and writes under the same address; zeros.
   virtual Status allocate_host(std::uint64_t bytes, unsigned char** to) = 0;
@@ -58,48 +60,49 @@ class Driver {
   virtual Status create_timer(Event* made) = 0;
   virtual Status record(Event event, Stream stream) = 0;
   virtual Status wait(Stream stream, Event event) = 0;
-  /// kSuccess: what was before the last record has ended. kNotReady. Otherwise the device has failed, and does nothing any more.
+  /// kSuccess: the work before the last record has ended. kNotReady. Otherwise the device has failed, and runs nothing more.
   virtual Status query(Event event) = 0;
 
   /// Seconds from the last record of a timer to that of another; both have ended.
   virtual Status elapsed(Event from, Event to, double* seconds) = 0;
 
   // ---- work on a stream
-  /// Host memory is memory of `allocate_host`, and keeps its bytes until the copy has ended.
+  /// Host memory must come from `allocate_host`, and keeps its bytes until the copy has ended.
   virtual Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) = 0;
   virtual Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) = 0;
   /// Writes a word of `allocate_host`.
   virtual Status write(Stream stream, std::uint32_t* to, std::uint32_t value) = 0;
-  /// `arguments`: a pointer to each; what they point to is read before the call returns. At most kMostBlocks.
+  /// `arguments`: a pointer to each argument, which is read before the call returns. At most kMostBlocks.
   virtual Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
-  /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has no less than `plan_product` was told.
+  /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has at least the bytes given to `plan_product`.
   virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
 
-  /// LibTorch's, as call.form says; it allocates nothing but in the workspace.
+  /// LibTorch's attention, by call.form; it allocates only in the workspace.
   virtual Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) = 0;
   virtual Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
                              void* dv, void* workspace, std::uint64_t workspace_bytes) = 0;
 
   // ---- graphs
-  /// What is enqueued on the stream from now on, and on streams that wait for what it records, becomes a graph and does not run. Meanwhile nothing is queried, and no such stream waits for
-  /// an event that was recorded elsewhere.
+  /// Work enqueued from now on on the stream, and on streams that wait for its events, becomes a graph and does not run. Meanwhile nothing is queried, and no
+  /// such stream waits for an event that was recorded elsewhere.
   virtual Status begin_capture(Stream stream) = 0;
-  /// Whatever it gives: nothing is captured any more. All streams that took part have been waited for by the first one. Addresses are those of the capture, in every launch.
+  /// Ends the capture, whatever the status. The first stream has waited for all others that took part. Every launch uses the addresses of the capture.
   virtual Status end_capture(Stream stream, Graph* made) = 0;
   virtual Status launch_graph(Stream stream, Graph graph) = 0;
-  /// All graphs are gone, one that is under way when it has ended. What they kept alive, as NCCL's communicators, is let go later, by a thread of CUDA's.
+  /// Drops all graphs, a running one when it has ended. A thread of CUDA's later releases the objects they kept alive, such as NCCL's communicators.
   virtual void drop_graphs() = 0;
 
-  /// The device hangs, and whoever releases something would wait for it: nothing is released any more.
+  /// The device hangs, and releasing anything would wait for it: nothing is released from now on.
   virtual void abandon() {}
 
   // ---- before the first step
   virtual Status load(const std::string& image, Module* made) = 0;
-  /// The function of that name, whose code is on the device then, so that no launch has to wait for it; not found is a status, too.
+  /// The function of that name. Its code is then on the device, so no launch has to wait for it; a missing function is a status, too.
   virtual Status find(Module module, const char* name, Function* found) = 0;
-  /// Chooses how such products are computed, for good: an algorithm that needs at most `workspace` bytes. `end`: a PiperGemmEnd.
+  /// Chooses the algorithm of such products for good: one that needs at most `workspace` bytes. `end`: a PiperGemmEnd.
   virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) = 0;
-  /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one order. False with what is missing, and where it was looked for.
+  /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one order. False, with the missing file and where it was looked
+  /// for.
   virtual bool open_attention(bool deterministic, std::string& reason) = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What carries messages between ranks on CUDA: copies on one GPU (loopback.h), or NCCL between processes (nccl_exchange.h).
+// The carrier of messages between ranks on CUDA: copies on one GPU (loopback.h), or NCCL between processes (nccl_exchange.h).
 
 #include <cstdint>
 #include <optional>
@@ -15,15 +15,15 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  /// About so much memory of the device it takes beside that of the plan, once it is connected.
+  /// About the device memory that it takes outside the plan, once it is connected.
   virtual std::uint64_t library_bytes() const { return 0; }
-  /// Before the first step: finds who meets whom in a phase, and makes what that takes.
+  /// Called before the first step: matches the communications of a phase, and makes all they need.
   virtual std::optional<Failure> connect(Phase phase) = 0;
-  /// Whoever has come to a communication has not: a capture was given up.
+  /// Forgets all arrivals: a capture was given up.
   virtual void part() {}
-  /// A member has come to the communication at `position` of its queue. Nonzero after a failure.
+  /// A member has reached the communication at `position` of its stream. Nonzero after a failure.
   virtual int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) = 0;
-  /// The failure of another process, or of a communication under way, after which nothing more is waited for.
+  /// The failure of another process, or of a communication in flight, after which nothing is waited for.
   virtual std::optional<Failure> lost() { return std::nullopt; }
 };
 

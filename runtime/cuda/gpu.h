@@ -1,8 +1,9 @@
 #pragma once
-// A GPU with the local ranks of a job on it: what a run allocates, and the functions through which the roles enqueue. Internal to the CUDA device.
+// A GPU with the local ranks of a job on it: the allocations of a run, and the functions through which the roles enqueue. Internal to the CUDA device.
 //
-// Each rank has an arena, a stream per queue, and host memory for so many steps as may be under way. A queue's progress is a word in host memory that the device writes after every
-// action: when the device fails it says which action it was at. In a graph, where that takes a kernel, short actions behind one another are told together.
+// Each rank has an arena, a CUDA stream per stream of the program, and host memory for the steps in flight. The progress of a stream is a word in host memory
+// that the device writes after every action: when the device fails, the word says at which action it was. A graph needs a kernel for that, so it signals
+// several short actions together.
 
 #include <array>
 #include <functional>
@@ -25,7 +26,7 @@
 
 namespace piper::runtime::cuda {
 
-/// Steps that may be enqueued and have not ended: the device always has the next one.
+/// The maximum number of steps in flight: the device always has the next one.
 inline constexpr std::uint64_t kStepsUnderWay = 2;
 static_assert(kStepsUnderWay <= kReportSlots);
 
@@ -33,28 +34,28 @@ struct Gpu;
 
 struct GpuQueue {
   Stream stream = nullptr;
-  Event ready = nullptr;               // what a communication of this queue reads has been made
-  std::uint32_t* progress = nullptr;   // the low bits of how many actions have ended since the start of the run, written by the device
+  Event ready = nullptr;               // the inputs of a communication of this stream are ready
+  std::uint32_t* progress = nullptr;   // the low bits of the number of actions ended since the start of the run, written by the device
   std::uint64_t enqueued = 0;          // actions whose end was enqueued
-  bool meeting = false;                // its last action is a communication that not all members have come to
-  // Of a step that is being captured:
-  std::uint32_t captured = 0, told = 0;  // actions whose end was enqueued, and those that the device tells of
-  std::uint32_t calls = 0;               // since it told of some
+  bool meeting = false;                // its last action is a communication that not all members have reached
+  // For a step that is being captured:
+  std::uint32_t captured = 0, told = 0;  // actions whose end was enqueued, and those whose end the device signals
+  std::uint32_t calls = 0;               // since the last signal
 
   std::uint64_t ended() const { return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - __atomic_load_n(progress, __ATOMIC_ACQUIRE)); }
 };
 
-/// So many calls a queue of a graph may run without telling how far it is.
+/// The number of calls that a stream of a graph may run without a signal.
 inline constexpr std::uint32_t kCallsUntold = 16;
 
-/// The ends of an action are events of their own in even and odd steps, and in steps that are captured.
+/// The end of an action has separate events for even steps, odd steps and captured steps.
 inline constexpr std::size_t kEndSlots = 3;
 
-/// Data that the host puts where a step's copies read it.
+/// Data that the host writes to the memory from which a step's copies read.
 struct StagedLoad {
   std::uint32_t input = 0;
   std::uint64_t first = 0, samples = 0;
-  std::uint64_t offset = 0;            // from the start of what a step has in host memory
+  std::uint64_t offset = 0;            // from the start of a step's part of host memory
 };
 
 /// A rank and one of its two programs.
@@ -62,10 +63,10 @@ struct GpuProgram {
   const PiperEnqueue* role = nullptr;
   const RoleScan* scan = nullptr;
   std::vector<Function> functions;           // per kernel of the role
-  std::vector<std::vector<Event>> ends;      // per queue: of position p in steps of slot s at kEndSlots * p + s; null where nobody waits
+  std::vector<std::vector<Event>> ends;      // per stream: of position p in steps of slot s at kEndSlots * p + s; null if no action waits for it
   std::vector<std::vector<std::uint64_t>> recorded;  // beside these: one more than the step of the last record, 0: none
-  std::vector<StagedLoad> loads;             // of a step that was captured
-  std::vector<std::vector<std::uint32_t>> told_with;  // of such a step, per queue: of position p the last position that is told with it
+  std::vector<StagedLoad> loads;             // of a captured step
+  std::vector<std::vector<std::uint32_t>> told_with;  // of such a step, per stream: for position p the last position that is signalled with it
 };
 
 struct GpuRank {
@@ -74,10 +75,10 @@ struct GpuRank {
   std::size_t index = 0;               // among the local ranks
   unsigned char* arena = nullptr;      // on the device
   std::uint64_t arena_bytes = 0;
-  unsigned char* host = nullptr;       // the arena in host memory: what offloads write to and fetches read; null where the plan has none
+  unsigned char* host = nullptr;       // the arena in host memory for offloads and fetches; null if the plan has none
   std::uint64_t host_bytes = 0;
   unsigned char* draw = nullptr;       // on the device: seed and step
-  unsigned char* staging = nullptr;    // host memory: kStepsUnderWay times what a step has there
+  unsigned char* staging = nullptr;    // host memory: kStepsUnderWay times the part of a step
   std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;  // offsets, and the size of a step's part
   std::vector<GpuQueue> queues;
   GpuProgram programs[2];              // by Phase
@@ -85,7 +86,7 @@ struct GpuRank {
   PiperDevice device{};
   ReportSlots reports;
   FlightFile flight;
-  Event step_ends[kStepsUnderWay] = {};  // of the compute queue
+  Event step_ends[kStepsUnderWay] = {};  // of the compute stream
 
   // The step that is being enqueued.
   std::uint64_t loaded = 0;
@@ -96,20 +97,20 @@ struct GpuRank {
   unsigned char* step_staging(std::uint64_t step) const { return staging + step % kStepsUnderWay * staged_step; }
 };
 
-/// A step of all ranks as a graph, one for even and one for odd steps, whose copies have host memory of their own.
+/// A step of all ranks as a graph, one for even and one for odd steps, whose copies have separate host memory.
 struct StepGraphs {
   Graph of[kStepsUnderWay] = {};
-  bool refused = false;  // it was tried
+  bool refused = false;  // a capture failed
   bool ready() const { return of[0] != nullptr; }
 };
 
-/// What a check found; in host memory, as runtime/cuda/device_kernels.h declares it.
+/// The result of a check; in host memory, as runtime/cuda/device_kernels.h declares it.
 struct Finding {
   std::uint64_t found;
   std::int64_t position, value;
 };
 
-/// Kernels of the runtime's own.
+/// The kernels that belong to the runtime itself.
 struct OwnKernels {
   Function advance = nullptr, check = nullptr, count = nullptr;
   std::array<Function, PIPER_BF16 + 1> initialise{}, sums{}, attend{}, attend_dq{}, attend_dkv{};  // by PiperDType
@@ -127,9 +128,9 @@ struct Gpu {
   std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;  // by role and phase
   StepGraphs graphs[2];            // by Phase
   StepTimes times;
-  bool capturing = false;          // what is enqueued becomes a graph
+  bool capturing = false;          // enqueued work becomes a graph
   bool behind_steps = false;       // every stream waits for the steps before as a whole
-  bool in_graph[kStepsUnderWay] = {};  // of steps under way: whether they run as graphs
+  bool in_graph[kStepsUnderWay] = {};  // per step in flight: whether it runs as a graph
   const StepData* data = nullptr;  // of the phase that runs
   Phase phase = Phase::training;
   std::uint64_t first_step = 0;    // of the run, in training
@@ -137,32 +138,32 @@ struct Gpu {
   Event transferred = nullptr;
   std::optional<Failure> failure;  // the first
   std::vector<Failure> warnings;
-  std::unique_ptr<Exchange> exchange;  // is gone before what it uses
+  std::unique_ptr<Exchange> exchange;  // destroyed before the members that it uses
 
-  /// True when the call succeeded; otherwise keeps why not. `call`: a function of CUDA; `rank`, `action`: for whom, if for anyone.
+  /// True if the call succeeded; otherwise keeps the reason. `call`: a function of CUDA; `rank`, `action`: the caller, if there is one.
   bool done(Status status, const char* call, const GpuRank* rank = nullptr, std::uint32_t action = kNoAction);
-  /// Keeps a failure at an action, at `where` in it if that is a place. Always 1.
+  /// Keeps a failure at an action, and at the source location `where` if that is not null. Always 1.
   int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperPlace* where = nullptr);
 
-  /// On whose stream graphs are captured and launched.
+  /// The stream on which graphs are captured and launched.
   GpuQueue& origin() { return ranks.front()->queues.front(); }
   /// Every other stream waits for the origin, or the origin for every other. False after a failure.
   bool fork_streams();
   bool join_streams();
-  /// The next step is enqueued action by action, until steps are captured again.
+  /// Drops the graphs: steps are enqueued action by action until they are captured again.
   void drop_graphs();
 
-  /// Waits until the event's work has ended, looking again and again: nothing that hangs on the device holds up the host for ever. False after a failure.
+  /// Polls until the event's work has ended: a hang of the device never holds up the host for ever. False after a failure.
   bool wait_for(Event event);
-  /// Between runs; false after a failure. Memory of the host may be anywhere.
+  /// Called between runs; false after a failure. Memory of the host may be anywhere.
   bool upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes);
   bool download(GpuRank& rank, void* to, const unsigned char* from, std::uint64_t bytes);
 
-  /// Where the event of an action's end stands in GpuProgram::ends.
+  /// The index of an action's end event in GpuProgram::ends.
   std::size_t end_slot(std::uint32_t position, std::uint64_t step) const { return kEndSlots * std::size_t{position} + (capturing ? kEndSlots - 1 : step % 2); }
-  /// In a step that is being captured: the device tells of all actions of the queue that have been enqueued. False after a failure.
+  /// In a step that is being captured: makes the device signal all actions of the stream enqueued so far. False after a failure.
   bool tell(GpuRank& rank, std::uint32_t queue);
-  /// The end of an action: the progress word, and the event where somebody waits for it.
+  /// Ends an action: writes the progress word, and records the event if an action waits for it.
   int end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action);
 
   static constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
@@ -172,27 +173,28 @@ struct Gpu {
 /// Everything before the first step: scans, modules, memory, streams, events, first values.
 std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::string& out_folder);
 
-/// Captures a step of each parity, which `enqueue` enqueues without running it. Where that cannot be, the reason is among the warnings and steps are enqueued as before.
+/// Captures a step of each parity, which `enqueue` enqueues without running it. If that fails, the reason is among the warnings and steps are enqueued as
+/// before.
 void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqueue);
-/// Enqueues a step that was captured; its data and scalars lie in host memory. False after a failure.
+/// Enqueues a captured step; its data and scalars lie in host memory. False after a failure.
 bool launch_step(Gpu& gpu, std::uint64_t step);
 
 /// The functions that roles call.
 PiperDevice device_of(GpuRank& rank);
 
-/// The actions at which the device is: all that they wait for has ended, they have not. The first is the likeliest to be at fault.
+/// The actions at which the device is: their waits are satisfied, and they have not ended. The first is the likeliest to be at fault.
 struct ActionAt {
   const GpuRank* rank = nullptr;
   std::uint32_t action = 0;
-  std::uint32_t last = 0;  // it may be any from `action` to this one of its queue
+  std::uint32_t last = 0;  // it may be any from `action` to this one of its stream
   std::uint64_t step = 0;  // of the run
 };
 std::vector<ActionAt> actions_under_way(const Gpu& gpu);
-/// What the device failed with, at the action that it was at.
+/// The failure of the device, at the action it was at.
 Failure device_failure(const Gpu& gpu, Status status);
-/// What ended other processes or a communication with them, at the action that the device waits in.
+/// The failure of other processes or of a communication with them, at the action in which the device waits.
 Failure failure_of_others(const Gpu& gpu, Failure failure);
-/// The device has not got on for so long.
+/// The device has made no progress for `seconds`.
 Failure device_stalled(const Gpu& gpu, double seconds);
 
 }  // namespace piper::runtime::cuda

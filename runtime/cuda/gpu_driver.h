@@ -13,13 +13,14 @@ namespace piper::runtime::cuda {
 struct GpuChoice {
   int gpu = 0;                  // among those that the driver lists
   std::string cublas_lt;        // the file of cuBLASLt
-  std::string no_cublas_lt;     // where there is none: why
-  TorchChoice torch;            // of its GPU; opened for programs that use it
-  int least_version = 12000;    // of CUDA, which the driver must know: 1000 * major + 10 * minor
+  std::string no_cublas_lt;     // the reason if there is none
+  TorchChoice torch;            // LibTorch's attention for this GPU; opened for programs that use it
+  int least_version = 12000;    // the minimum version of CUDA that the driver must support: 1000 * major + 10 * minor
 };
 
-/// What CUDA's driver reads of the environment when it is started, where the user has not said it: before anybody starts it in this process, and while no thread looks at the environment. As many connections as
-/// it can have, since streams that share one wait for each other; and kernels that come with their module, where they cannot be loaded one by one.
+/// Sets the environment variables that CUDA's driver reads at its start, unless the user has set them. Call it before the driver starts in this process, while
+/// no thread reads the environment. They ask for the maximum number of connections, because streams that share one wait for each other; and for kernels that
+/// are loaded with their module, if they cannot be loaded lazily.
 void set_driver_defaults();
 
 /// Null with the reason in `failure`: kCudaMissing, kCudaTooOld or kCudaCallFailed.

@@ -1,10 +1,10 @@
 #pragma once
-// The steps of a run on a GPU, all ranks in the one order of the plan: enqueued action by action or as graphs, and taken in when they have ended.
+// The steps of a run on a GPU, all ranks in the one order of the plan: enqueued action by action or as graphs, and read back when they have ended.
 //
 //   GpuSteps steps(gpu);
 //   steps.begin_run(run);
 //   if (steps.enqueue(0)) ...;
-//   if (steps.take_in(0)) ...;     // waits for it; what the ranks reported is kept
+//   if (steps.take_in(0)) ...;     // waits for it and keeps the ranks' reports
 
 #include <cstdint>
 #include <vector>
@@ -19,10 +19,10 @@ class GpuSteps {
   explicit GpuSteps(Gpu& gpu);
 
   void begin_run(const DeviceRun& run);
-  /// The step after the one before; at most kStepsUnderWay of them have not been taken in. False after a failure, as of the other.
+  /// Enqueues the next step; at most kStepsUnderWay steps have not been taken in. False after a failure, as is `take_in`.
   bool enqueue(std::uint64_t step);
   bool take_in(std::uint64_t step);
-  /// At the step, which may be under way, for a failure.
+  /// Checks the step, which may be in flight, for a failure.
   void look(std::uint64_t step);
 
  private:

@@ -1,9 +1,10 @@
 #pragma once
-// The transport between ranks on one GPU: where their messages meet, the device copies and adds, on the queue of one member; the queues of the others wait for it.
+// The transport between ranks on one GPU: the device copies and adds on the stream of one member of a matched communication; the streams of the others wait for
+// it.
 //
-// Guarantees: all that a step moves is known before the first one, and both ends of every message were compared then; sums add in member order, as the local transport does
-// (runtime/transport/local.h), so both give the same bits. Members come in the order of all ranks, in which they are neighbours: nothing is enqueued behind a communication that waits
-// for its members.
+// Guarantees: all messages of a step are known before the first one, and both ends of every message are compared then; sums add in member order, as in the
+// local transport (runtime/transport/local.h), so both give the same bits. Members arrive in the order of all ranks, in which they are neighbours: nothing is
+// enqueued behind a communication that waits for its members.
 
 #include <cstdint>
 #include <optional>
@@ -51,7 +52,7 @@ class Loopback final : public Exchange {
     Event done = nullptr;  // of its communicator
     std::vector<Copy> copies;
     std::vector<Sum> sums;
-    /// Whose queue moves: the receiver's, or the first member's.
+    /// The member whose stream moves the data: the receiver, or the first member.
     std::size_t mover() const { return members.size() == 2 && members[1].operation.action->op == PIPER_RECV ? 1 : 0; }
   };
 
@@ -61,7 +62,7 @@ class Loopback final : public Exchange {
 
   Gpu& gpu_;
   std::vector<Meeting> meetings_[2];  // by Phase
-  std::vector<std::vector<std::vector<std::uint32_t>>> at_[2];  // by Phase, rank, queue, position: the meeting
+  std::vector<std::vector<std::vector<std::uint32_t>>> at_[2];  // by Phase, rank, stream, position: the matched communication
 };
 
 }  // namespace piper::runtime::cuda

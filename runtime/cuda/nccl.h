@@ -1,9 +1,10 @@
 #pragma once
-// What the runtime asks of NCCL, and nothing more: so small that tests have one of their own (tests/cuda/test_nccl.h), which moves messages between processes of the host.
+// The runtime's interface to NCCL, kept so small that tests have an implementation of their own (tests/cuda/test_nccl.h), which moves messages between
+// processes of the host.
 //
-// As NCCL has it: communicators do not block, so a call may give kNcclInProgress, and nothing that follows on its stream is enqueued, nor the communicator used, before `state` says something else. Within
-// a group calls are gathered, and begin together at its end, which comes after a call that failed, too. Members make the same calls on a communicator in the same order. One thread calls; `state` and
-// `abort` may come from others.
+// As in NCCL, communicators do not block: a call may return kNcclInProgress, and until `state` changes nothing that follows is enqueued on its stream and the
+// communicator is not used. Calls within a group are collected, and begin together at its end, which is called after a failed call, too. Members make the same
+// calls on a communicator in the same order. One thread calls; `state` and `abort` may be called from others.
 //
 //   std::unique_ptr<Nccl> nccl = open_nccl("/usr/lib/libnccl.so.2", failure);
 
@@ -21,7 +22,7 @@ namespace piper::runtime::cuda {
 using NcclResult = int;
 inline constexpr NcclResult kNcclSuccess = 0, kNcclInvalidUsage = 5, kNcclRemoteError = 6, kNcclInProgress = 7;
 
-/// As nccl.h declares them; of the settings those that every supported version has.
+/// As nccl.h declares them; only the settings that every supported version has.
 struct NcclId {
   char bytes[128];
 };
@@ -37,7 +38,8 @@ using NcclCommunicator = struct NcclCommunicatorObject*;
 
 enum class NcclKind : std::uint8_t { send, receive, all_reduce, broadcast, reduce, reduce_scatter, all_gather };
 
-/// `send`, `receive`, `broadcast` and `reduce` have a peer: the other member, the root, which alone has a `to` of a reduce. Sums are the only reductions. `count` is that of the call: of a block for reduce_scatter and all_gather.
+/// `send`, `receive`, `broadcast` and `reduce` have a peer: the other member, or the root; only the root has a `to` of a reduce. Sums are the only reductions.
+/// `count` is that of the call: of one shard for reduce_scatter and all_gather.
 struct NcclCall {
   NcclKind kind = NcclKind::send;
   const void* from = nullptr;
@@ -55,17 +57,17 @@ class Nccl {
 
   /// `NCCL 2.28.9`.
   virtual std::string name() const = 0;
-  /// NCCL's words for a result, and what it says of the last one; `communicator` may be null.
+  /// NCCL's text for a result, and its details of the last one; `communicator` may be null.
   virtual std::string text_of(NcclResult result, NcclCommunicator communicator) const = 0;
 
   virtual NcclResult make_id(NcclId* id) = 0;
-  /// `most_blocks`: that a communication of it may occupy on the device; 0: as NCCL likes.
+  /// `most_blocks`: the maximum number of blocks of the device for one of its communications; 0: NCCL's choice.
   virtual NcclResult open(NcclCommunicator* made, std::uint32_t members, const NcclId& id, std::uint32_t self, std::uint32_t most_blocks) = 0;
   virtual NcclResult state(NcclCommunicator communicator, NcclResult* state) = 0;
-  /// Frees it when all its communications have ended, on all members, and no graph has calls of it any more: until then it is in progress.
+  /// Frees it when all its communications have ended, on all members, and no graph has calls of it: until then it is in progress.
   virtual NcclResult finalize(NcclCommunicator communicator) = 0;
   virtual NcclResult destroy(NcclCommunicator communicator) = 0;
-  /// Ends what is under way at once, and frees it: returns when no graph has calls of it any more.
+  /// Ends communications in flight at once, and frees it: returns when no graph has calls of it.
   virtual NcclResult abort(NcclCommunicator communicator) = 0;
 
   virtual NcclResult group_start() = 0;

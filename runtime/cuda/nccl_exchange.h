@@ -1,9 +1,10 @@
 #pragma once
-// Messages between processes, one GPU each, by NCCL: every communication of the plan is a group of calls on the queue of this process's rank.
+// Messages between processes, one GPU each, by NCCL: every communication of the plan is a group of calls on a stream of this process's rank.
 //
-// Guarantees: what this rank does in a step is worked out before the first one, from the tables of all ranks. Every communicator has moved an element by each kind of call before step 1, in the order
-// of all ranks, so nothing is being set up when steps are captured. A thread looks after the communicators and the other processes: after a failure of either all communications end, and nothing waits
-// for them any more. The end of an exchange drops all graphs, which NCCL waits for, and comes within a time of its own, whatever NCCL does.
+// Guarantees: this rank's calls in a step are planned before the first one, from the tables of all ranks. Every communicator has moved an element by each kind
+// of call before step 1, in the order of all ranks, so nothing is set up while steps are captured. A thread watches the communicators and the other processes:
+// after a failure of either all communications end, and nothing waits for them. The end of an exchange drops all graphs, because NCCL waits for them, and has
+// its own time limit, whatever NCCL does.
 
 #include <atomic>
 #include <future>
@@ -24,7 +25,7 @@ namespace piper::runtime::cuda {
 
 class NcclExchange final : public Exchange {
  public:
-  /// `whole`: the job with the ranks of all processes; that of this one is the only one on the GPU.
+  /// `whole`: the job with the ranks of all processes; only this process's rank is on the GPU.
   NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& whole);
   ~NcclExchange() override;
 
@@ -37,10 +38,10 @@ class NcclExchange final : public Exchange {
   struct Communicator {
     NcclCommunicator handle = nullptr;
     const PiperCommunicator* members = nullptr;
-    bool evaluates = false;                       // one of evaluation is this one, too
+    bool evaluates = false;                       // evaluation uses this communicator, too
   };
-  struct Adds {                                   // a sum that lies in scratch, to what lies at its place
-    std::size_t call = 0;                         // that makes it
+  struct Adds {                                   // adds a sum in scratch to the values at its destination
+    std::size_t call = 0;                         // the call that makes the sum
     std::uint64_t offset = 0;                     // in scratch
     unsigned char *from = nullptr, *to = nullptr, *table = nullptr;  // table: both addresses, on the device
     std::uint64_t elements = 0;
@@ -59,7 +60,7 @@ class NcclExchange final : public Exchange {
   void plan_part(Communication& made, const std::vector<MeetingMember>& meeting, std::size_t self, std::uint32_t part);
   void plan_reduce_scatter(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in);
   void plan_gather(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in);
-  /// By number, in the order of all ranks: those of communications with others.
+  /// The communicators for communications with other processes, by number, in the order of all ranks.
   std::map<std::uint32_t, const PiperCommunicator*> used(Phase phase) const;
   std::optional<Failure> open_communicators(Phase phase);
   std::optional<Failure> open_communicator(const PiperCommunicator& members);
@@ -67,22 +68,22 @@ class NcclExchange final : public Exchange {
   std::optional<Failure> exchange_elements(Phase phase);
 
   bool call(const Communication& communication, Stream stream, GpuRank* rank, std::uint32_t action);
-  /// Waits until what was begun on the communicator is enqueued. False after a failure.
+  /// Waits until all calls begun on the communicator are enqueued. False after a failure.
   bool settle(NcclCommunicator communicator, const char* call, GpuRank* rank, std::uint32_t action);
   bool fail(NcclResult result, const char* call, NcclCommunicator communicator, const GpuRank* rank, std::uint32_t action);
-  /// Keeps why everything has ended. Always false.
+  /// Keeps the reason why everything has ended. Always false.
   bool others_failed(const GpuRank* rank, std::uint32_t action);
   void watch();
-  /// False where one has not ended in time; those before it are gone.
+  /// False if one has not ended in time; those before it are gone.
   bool finalize_all();
   /// Begins to abort all communicators, once.
   void abort_all();
 
   Gpu& gpu_;
   ProcessGroup& group_;
-  const std::shared_ptr<Nccl> nccl_;              // whoever aborts a communicator may outlive the exchange
+  const std::shared_ptr<Nccl> nccl_;              // threads that abort communicators may outlive the exchange
   const PiperJob& whole_;
-  std::size_t self_ = 0;                          // the place of this process's rank in the whole job
+  std::size_t self_ = 0;                          // the position of this process's rank in the whole job
   std::map<std::uint32_t, std::size_t> known_;    // id -> communicator
   std::vector<std::vector<Communication>> communications_[2];  // by Phase, queue, position
   unsigned char *zeros_ = nullptr, *elements_ = nullptr;
@@ -91,11 +92,11 @@ class NcclExchange final : public Exchange {
   // Shared with the thread.
   std::timed_mutex mutex_;
   std::vector<Communicator> communicators_;
-  std::atomic<bool> aborted_ = false;  // also without the lock, where a call that holds it waits for the device
+  std::atomic<bool> aborted_ = false;  // also written without the lock, when a call that holds it waits for the device
   std::vector<std::future<void>> aborts_;         // by the thread, and after its end
   std::atomic<bool> lost_{false}, ends_{false};
-  std::atomic<bool> noticed_{false};              // that it is lost, by who runs the steps
-  Failure failure_;                               // before lost_ is true
+  std::atomic<bool> noticed_{false};              // the thread that runs the steps has seen lost_
+  Failure failure_;                               // set before lost_ is true
   std::thread watch_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// What a role asks for in a step, found by letting its function enqueue on a device that runs nothing: so all that a step needs is known, and made, before the first one.
+// The needs of a role in a step, found by letting its function enqueue on a device that runs nothing: so all of them are known, and allocated, before the first
+// step.
 //
 // Guarantees: allocations, products and events that a step uses are those listed here; nothing depends on the rank of the role.
 
@@ -21,12 +22,13 @@ struct ScannedAction {
 struct ScannedProduct {
   PiperGemm call{};
   std::uint32_t end = PIPER_GEMM_WRITES;
-  std::uint64_t workspace = 0;  // bytes that the plan has for each of its calls: the same, since it follows from the shape; the first of them may be skipped to begin at a multiple of PIPER_WORKSPACE_ALIGNMENT
+  std::uint64_t workspace = 0;  // bytes that the plan reserves for each of its calls: the same, because they follow from the shape; the first of them may be
+                                // skipped to begin at a multiple of PIPER_WORKSPACE_ALIGNMENT
 };
-/// What tells products apart.
+/// The key of a product.
 inline auto fields(const PiperGemm& call) { return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b, call.dtype); }
 
-/// Room in host memory; bytes from the start of what a step has there.
+/// Room in host memory; offsets count from the start of a step's part.
 struct ScannedReport {
   std::uint32_t action = 0, subject = 0, dtype = 0, count = 0;
   bool counted = false;  // the last number is an f64
@@ -51,7 +53,7 @@ struct RoleScan {
 /// Bytes of a sample of an input.
 std::uint64_t sample_bytes(const PiperInput& input);
 
-/// `rank`: any of the role. A failure where the role contradicts its tables.
+/// `rank`: any of the role. A failure if the role contradicts its tables.
 std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, const PiperJobRank& rank, bool evaluation, RoleScan& scan);
 
 }  // namespace piper::runtime::cuda

@@ -1,8 +1,8 @@
 #pragma once
-// When the actions of a step ran on the device, and what products and attention took in them: timers around them, read when the run has ended.
+// Times of the actions of a step on the device, and of the products and attention in them: timers around them, read when the run has ended.
 //
-//   times.begin();                                     // all streams wait for what came before
-//   times.begin_action(rank, queue, action);           // behind its waits
+//   times.begin();                                     // all streams wait for earlier work
+//   times.begin_action(rank, queue, action);           // after its waits
 //   times.in_call(rank, queue, action, Call::product, [&] { return driver.multiply(...); });
 //   times.end_action(rank, queue, action);
 //   times.end();
@@ -25,15 +25,15 @@ class StepTimes {
   using Call = ActionRecorder::Call;
   explicit StepTimes(Gpu& gpu) : gpu_(gpu) {}
 
-  /// A step is being timed.
+  /// Whether a step is being timed.
   bool running() const { return running_; }
 
-  /// False after a failure, as of the others.
+  /// False after a failure, like the others.
   bool begin();
   void end() { running_ = false; }
   bool begin_action(const GpuRank& rank, std::uint32_t queue, std::uint32_t action) { return !running_ || mark(rank, queue, action, timed(rank, action).begin); }
   bool end_action(const GpuRank& rank, std::uint32_t queue, std::uint32_t action) { return !running_ || mark(rank, queue, action, timed(rank, action).end); }
-  /// Of `enqueue`, which gives whether it succeeded.
+  /// Times `enqueue`, which returns whether it succeeded.
   template <typename Enqueue>
   bool in_call(const GpuRank& rank, std::uint32_t queue, std::uint32_t action, Call call, const Enqueue& enqueue) {
     if (!running_) return enqueue();
@@ -42,7 +42,7 @@ class StepTimes {
     return mark(rank, queue, action, timed(rank, action).calls[at].from) && enqueue() && mark(rank, queue, action, timed(rank, action).calls[at].to);
   }
   bool read();
-  /// Of the last step that was read; nothing before.
+  /// The last step that was read; empty before.
   const std::vector<RecordedRank>& recorded() const { return recorded_; }
 
  private:
@@ -57,7 +57,7 @@ class StepTimes {
   };
 
   TimedAction& timed(const GpuRank& rank, std::uint32_t action);
-  /// Records a timer, which is made where there is none.
+  /// Records a timer, and makes it if there is none.
   bool mark(const GpuRank& rank, std::uint32_t queue, std::uint32_t action, Event& timer);
   /// Nanoseconds since the start of the step.
   bool time_of(Event timer, std::uint64_t& ns) const;

@@ -51,7 +51,7 @@ class StepLoop {
   std::vector<const ReportSlots*> slots_;
   std::uint64_t begun_ = 0, ended_ = 0, told_ = 0;
   bool stopped_ = false;                        // no further step begins
-  bool rests_ = false;                          // no step of the device is in flight
+  bool rests_ = false;                          // the device has ended its run
   std::optional<Failure> failure_;              // the first
 };
 
