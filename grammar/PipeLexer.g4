@@ -1,5 +1,5 @@
-// Tokens of `.pipe`. The lexer never fails: what is no token becomes BAD_NUMBER, UNCLOSED_STRING or UNKNOWN, which
-// frontend/parse reports and removes. There too, line ends become SEMI tokens (see PipeParser.g4).
+// Tokens of `.pipe`. The lexer never fails: text that is not a token becomes BAD_NUMBER, UNCLOSED_STRING or
+// UNKNOWN, which frontend/parse reports and removes. It also turns line ends into SEMI tokens (see PipeParser.g4).
 lexer grammar PipeLexer;
 
 channels { COMMENTS }

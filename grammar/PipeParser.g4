@@ -1,10 +1,10 @@
 // Grammar of `.pipe`; grammar/README.md explains every construct.
 //
-// Between lexer and parser, frontend/parse/token_filter makes SEMI the one separator: it stands after every statement
-// and item, never doubled, also before `}` and the end of the file. A line end is a SEMI when the token before it can
+// Between lexer and parser, frontend/parse/token_filter makes SEMI the one separator: one after every statement and item,
+// never doubled, also before `}` and the end of the file. A line end is a SEMI when the token before it can
 // end a statement and no `(` or `[` is open. Brackets always match here, because the filter reports and repairs them.
 //
-// Every decision needs one token of lookahead. A rule of its own means a name of its own in messages
+// Every decision needs one token of lookahead. Each rule has a name in messages
 // ("expected a device set such as `p[0]`"), and a place where parsing goes on after an error (frontend/parse/error_strategy).
 parser grammar PipeParser;
 
