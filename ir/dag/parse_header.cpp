@@ -195,7 +195,7 @@ class HeaderParser {
     if (reader_.accept("piece")) chunk.piece = static_cast<std::uint32_t>(reader_.integer("a number", 0, kMax32));
     const std::string name = chunk_name(dag_.regions, chunk.region, chunk.piece, reader_.context().symbols);
     if (!reader_.failed() && name != reader_.context().text(chunk.name)) {
-      return reader_.fail(Code::misnamed_dag_value, called, "the chunk is called `{}`, and what it is of makes it `{}`", called.text, name);
+      return reader_.fail(Code::misnamed_dag_value, called, "the chunk is called `{}`, but its region makes it `{}`", called.text, name);
     }
     while (!reader_.failed() && reader_.peek().kind == TextReader::Kind::name && parse_pass(reader_.peek().text)) {
       const auto pass = static_cast<std::size_t>(*parse_pass(reader_.peek().text));

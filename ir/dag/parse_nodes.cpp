@@ -281,7 +281,7 @@ class NodesParser {
       directive::print_name(os, dag_.name(NodeId::at(i)));
       os.flush();
       if (name != where_[i].text) {
-        reader_.fail(Code::misnamed_dag_value, where_[i], "the node called `{}` is `{}` by what it says", where_[i].text, name);
+        reader_.fail(Code::misnamed_dag_value, where_[i], "the node called `{}` is `{}` by its fields", where_[i].text, name);
       }
     }
   }

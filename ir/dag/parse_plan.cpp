@@ -21,7 +21,7 @@ class PlanParser {
     const std::vector<std::string> expected = communicator_names(dag_, plan_);
     for (std::size_t i = 0; i < expected.size() && !reader_.failed(); ++i) {
       if (communicator_tokens_[i].text != expected[i]) {
-        reader_.fail(Code::misnamed_dag_value, communicator_tokens_[i], "the communicator called `{}` is `{}` by what it says",
+        reader_.fail(Code::misnamed_dag_value, communicator_tokens_[i], "the communicator called `{}` is `{}` by its fields",
                      communicator_tokens_[i].text, expected[i]);
       }
     }
@@ -160,7 +160,7 @@ class PlanParser {
       directive::print_name(os, plain);
       os.flush();
       if (name.name.text != expected) {
-        return reader_.fail(Code::misnamed_dag_value, name.token, "the buffer called `%{}` is `%{}` by what it says", name.name.text, expected);
+        return reader_.fail(Code::misnamed_dag_value, name.token, "the buffer called `%{}` is `%{}` by its fields", name.name.text, expected);
       }
     }
     reader_.expect("at");

@@ -110,7 +110,7 @@ Inferred ShapeRule::rotary() {
     if (!at) return fail("the tables of " + show_op() + " have dimension " + show(dim.name) + ", which " + show(x) + " has not");
     Dim expected = x.dims[*at];
     if (dim.name == turned.name) expected.extent /= 2;
-    if (dim != expected) return fail("the tables of " + show_op() + " have the dimensions of what it turns, and half of " + show(turned.name) + ", not " + show_operands());
+    if (dim != expected) return fail("the tables of " + show_op() + " have the dimensions of its operand, and half of " + show(turned.name) + ", not " + show_operands());
   }
   return ok(x);
 }

@@ -440,7 +440,7 @@ class GraphParser {
     if (in_.expect("of")) {
       const std::size_t begin = in_.mark();
       mask.targets = graph_.input_of(operand());
-      if (!in_.failed() && !mask.targets.valid()) in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "what decides which elements count is an input");
+      if (!in_.failed() && !mask.targets.valid()) in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "the mask of a loss is an input");
     }
     if (in_.expect("leaves")) mask.count = operand();
     loss.mask = mask;

@@ -9,7 +9,8 @@ namespace piper::verify {
 
 namespace {
 
-/// What the bodies that chunks name say of each other, whether nodes run them yet or not: a later level may let any of them run.
+/// Checks the bodies that chunks name against each other, whether nodes run them yet or not: at a later level any of them may
+/// run.
 class Bodies {
  public:
   explicit Bodies(Facts& facts) : facts_(facts), dag_(facts.dag), user_(dag_.bodies.size(), kNone) {}
@@ -38,7 +39,7 @@ class Bodies {
   }
 
  private:
-  /// A body that gives a value to others.
+  /// A body that outputs a value for others.
   struct Made {
     tensor::ValueId value;
     std::uint32_t chunk;
@@ -47,7 +48,7 @@ class Bodies {
     const dag::BodyPort* port;
   };
 
-  /// A lean forward is a forward.
+  /// A lean forward counts as a forward.
   template <typename Visit>
   static void for_each_body(const dag::Chunk& chunk, Visit visit) {
     for (const Pass pass : kAllPasses) {
@@ -128,7 +129,7 @@ class Bodies {
     wrong(Code::port_types_differ, chunk.loc, "`%{}` of body `{}` is `{}`, and what it carries is `{}`", name(body, port), facts_.text(body.name), print(body.graph.type(port.value), symbols), print(wanted, symbols));
   }
 
-  /// A lean forward leaves out what runs again; in a forward-only program nothing is kept that could.
+  /// A lean forward omits the saved values that an `R` recomputes; a forward-only program saves nothing.
   void lean(const dag::Chunk& chunk) {
     if (dag_.forward_only || !chunk.lean.valid() || body_of(chunk, Pass::R) != nullptr) return;
     wrong(Code::wrong_recompute, chunk.loc, "chunk `{}` has the lean forward `{}`, and no `R` that makes again what it leaves out", facts_.text(chunk.name), facts_.text(dag_.bodies[chunk.lean.index()].name));
@@ -136,7 +137,7 @@ class Bodies {
 
   // ---- gradients
 
-  /// Chunks that share bodies are held to their own parameters node by node.
+  /// `instances.cpp` checks the parameters of chunks that share bodies, node by node.
   bool named_alike(const dag::Chunk& chunk) const {
     std::uint32_t user = kNone;
     bool same = true;
@@ -175,9 +176,9 @@ class Bodies {
     }
   }
 
-  // ---- bodies in the place of each other
+  // ---- bodies that replace each other
 
-  /// What others read of a chunk does not depend on how its instances run.
+  /// The outputs of a chunk for other chunks do not depend on how its instances run.
   void alike(const dag::Chunk& chunk) {
     const dag::Body *const forward = body_of(chunk, Pass::F), *const whole = body_of(chunk, Pass::B), *const inputs = body_of(chunk, Pass::BI), *const weights = body_of(chunk, Pass::BW);
     if (chunk.lean.valid() && forward != nullptr) same_results(chunk, {forward}, {body_of(chunk.lean)});
@@ -243,14 +244,15 @@ class Bodies {
     std::stable_sort(makers_.begin(), makers_.end(), [](const Made& a, const Made& b) { return a.value < b.value; });
   }
 
-  /// What a chunk saves comes from its own earlier passes, all else from other chunks. Ports of a body that chunks share name the values of one of them.
+  /// Saved values of a chunk come from its own earlier passes, all other values from other chunks. Ports of a shared body name the values of one of
+  /// its chunks.
   void connect(std::uint32_t c) {
     const dag::Chunk& chunk = dag_.chunks[c];
     bool any_shared = false;
     for_each_body(chunk, [&](Pass, dag::BodyId body) { any_shared = any_shared || facts_.shared_body[body.index()]; });
     if (any_shared) return;
     const dag::Body *const forward = body_of(chunk, Pass::F), *const again = body_of(chunk, Pass::R), *const lean = body_of(chunk.lean), *const inputs = body_of(chunk, Pass::BI);
-    std::vector<std::vector<const dag::Body*>> ways;  // how a forward and what runs again may leave values to a backward
+    std::vector<std::vector<const dag::Body*>> ways;  // the ways in which a forward and an `R` may leave values to a backward
     if (again == nullptr || lean != nullptr) ways.push_back({forward});
     if (again != nullptr) {
       const dag::Body* const kept = lean != nullptr ? lean : forward;
@@ -268,7 +270,7 @@ class Bodies {
   }
 
   void connect(const dag::Chunk& chunk, std::uint32_t c, const dag::Body& body, Pass pass, const std::vector<const dag::Body*>& earlier) {
-    std::vector<Made> kept;  // what earlier passes made or received
+    std::vector<Made> kept;  // values that earlier passes made or received
     for (const dag::Body* from : earlier) {
       if (from == nullptr) continue;
       for (const dag::BodyPort& port : from->outputs) {
@@ -311,7 +313,7 @@ class Bodies {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> user_;  // per body: the first chunk that names it
-  std::vector<Made> makers_;         // what other chunks may read, by value
+  std::vector<Made> makers_;         // outputs that other chunks may read, by value
 };
 
 }  // namespace

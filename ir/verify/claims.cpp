@@ -6,7 +6,7 @@ namespace piper::verify {
 
 namespace {
 
-/// What the order of a rank leaves behind beside its temporal edges: that the rank was claimed, and which chunks stood in one overlap group.
+/// Results of the order of a rank beside temporal edges: the claim of the rank, and its overlap groups of chunks.
 class Claims {
  public:
   explicit Claims(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -36,7 +36,7 @@ class Claims {
   }
   const DeviceSet& set(std::size_t claim) const { return dag_.device_sets[dag_.claims[claim].devices]; }
 
-  /// Sets that leave the same axes whole have a device in common when they are the same, so that only the others are compared one by one.
+  /// Sets with the same whole axes have a device in common only if they are equal, so that only other pairs are compared one by one.
   void disjoint() {
     std::map<AxisMask, std::map<DeviceSetId, std::size_t>> by_axes;
     for (std::size_t c = 0; c < dag_.claims.size() && !facts_.enough(); ++c) {
@@ -58,7 +58,7 @@ class Claims {
     builder.related(dag_.claims[other].loc, "the other claim");
   }
 
-  /// Per device set whether a claim has ranks of it.
+  /// Per device set: whether a claim contains some of its ranks.
   std::vector<bool> claimed_sets() const {
     std::vector<bool> claimed(dag_.device_sets.size(), false);
     for (std::size_t s = 0; s < claimed.size(); ++s) {

@@ -41,10 +41,10 @@ class Completeness {
   struct Cell {
     std::uint32_t chunk, index;
     Pass pass;
-    bool lean;  // an F that keeps nothing which R makes again
+    bool lean;  // an F that keeps no value which R recomputes
   };
 
-  /// `F.stage0.mb3` of an instance that has no node.
+  /// `F.stage0.mb3` for an instance that has no node.
   std::string cell_text(Pass pass, std::size_t chunk, std::uint32_t instance) const {
     std::string text = std::string(pass_name(pass)) + "." + std::string(facts_.text(dag_.chunks[chunk].name));
     std::string indices;
@@ -96,7 +96,7 @@ class Completeness {
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
         if ((split_[c] >> d & 1) != 0) count *= dag_.dims[d].extent;
       }
-      // More instances than nodes: some are missing, and counting them all would take more memory than the text.
+      // More instances than nodes: some are missing. A table of all of them could be larger than the text.
       if (count > dag_.nodes.size() + 1) {
         facts_.sink.report(Code::incomplete_instances, dag_.chunks[c].loc, "chunk `{}` has `{}` instances, more than there are nodes", facts_.text(dag_.chunks[c].name), count);
         return;
@@ -143,7 +143,7 @@ class Completeness {
     }
   }
 
-  /// Passes of a chunk divide their samples alike on the same devices.
+  /// Passes of a chunk on the same devices shard their samples alike.
   void same_shares() {
     std::vector<std::vector<NodeId>> first(dag_.chunks.size());  // per chunk: one node with samples of each device set, few
     std::vector<std::optional<std::optional<AxisMask>>> divided(dag_.bodies.size());
@@ -168,7 +168,7 @@ class Completeness {
 
   // ---- reads of every output ---------------------------------------------------------------------------------------------
 
-  /// What is loaded, counted, added up or brought and nobody reads is reported.
+  /// Reports loads, counts, sums and messages that are never read.
   void reads() {
     read_.assign(facts_.owner.size(), false);
     for (const Node& node : dag_.nodes) {
@@ -179,7 +179,7 @@ class Completeness {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       const NodeKind kind = facts_.kind[i];
       const bool passes_on = is_communication(kind) || adds_in_place(kind) || kind == NodeKind::load || kind == NodeKind::count;
-      if (!passes_on || unites_blocks(kind)) continue;  // who reads the others is told where they are made complete; a home keeps parameters, read or not
+      if (!passes_on || unites_blocks(kind)) continue;  // other checks report unread outputs of other kinds; parameters may stay unread
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
@@ -188,7 +188,7 @@ class Completeness {
     }
   }
 
-  /// A collective gives all its members what one of them may need.
+  /// A collective gives its result to all members, even if only one of them reads it.
   bool is_read(NodeId id, std::uint32_t output) const {
     const auto read_at = [&](NodeId node) { return read_[facts_.output_base[node.index()] + output]; };
     if (!is_collective(facts_.kind[id.index()])) return read_at(id);
@@ -220,7 +220,7 @@ class Completeness {
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
-      // Homes are known from level placed on; below level communicating every home's update reads all contributions, wherever they are made.
+      // Owners are known from level placed on; below level communicating the update of every owner reads all contributions of all devices.
       const bool homes = !bucket.homes.empty();
       const bool frozen = dag_.frozen(bucket);
       const std::size_t wanted = dag_.forward_only || frozen ? 0 : homes ? bucket.homes.size() : 1;
@@ -248,7 +248,7 @@ class Completeness {
     }
   }
 
-  /// Optimizer state on the host comes and goes once per step at each home that updates it; no other does.
+  /// Offloaded optimizer state is fetched and offloaded once per step at each owner that updates it; other state is not.
   bool copied_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     const std::size_t wanted = bucket.state_on_host && !dag_.forward_only && !dag_.frozen(bucket) ? bucket.homes.size() : 0;
@@ -268,7 +268,7 @@ class Completeness {
     return true;
   }
 
-  /// Nothing is reduced or summed of what stays as it starts, and all of it does; devices may keep a block of it, and gather it.
+  /// All parameters of a frozen bucket are frozen, and it has no reductions or sums; it may be sharded and gathered.
   void frozen_bucket(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if (dag_.frozen(bucket) && b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
@@ -305,13 +305,13 @@ class Completeness {
     }
   }
 
-  /// How many elements of a loss the whole batch has, counted from the side of the bodies.
+  /// The number of elements of a loss over the whole batch, computed from its bodies.
   struct Elements {
     std::int64_t summed = 0;
-    bool unknown = false;  // a body has a signature alone
+    bool unknown = false;  // a body has a signature only
   };
 
-  /// Where samples have weights, their sums are selected by these before they are added up.
+  /// If samples have weights, the weights select their sums before the reduction.
   static std::int64_t summed_elements(const tensor::Graph& graph, tensor::ValueId summed) {
     const tensor::NodeId selected = graph.value(summed).def;
     if (!selected.valid() || graph.node(selected).op != tensor::Op::select_ge) return graph.type(summed).elements();
@@ -396,10 +396,10 @@ class Completeness {
   const Dag& dag_;
   std::vector<std::uint32_t> split_;  // per chunk: the dimensions its nodes are split along
   std::vector<std::vector<std::uint32_t>> loss_sums_;  // per body: those outputs
-  std::vector<NodeId> summing_;       // the chunk nodes that make sums of losses
+  std::vector<NodeId> summing_;       // the chunk nodes that compute loss sums
   std::vector<bool> read_;             // per output
   std::vector<std::vector<NodeId>> updates_of_, sums_of_, copies_of_;  // per bucket
-  std::vector<bool> trained_;         // per bucket: it has nodes as those have whose parameters are trained
+  std::vector<bool> trained_;         // per bucket: it has nodes that only trained buckets may have
   static constexpr std::int64_t kUnknown = -1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;  // per body and output that sums a loss
   std::vector<Elements> elements_;  // per loss

@@ -6,8 +6,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Masked losses: each device set that sums the loss counts the targets of the same instances, and where samples are divided, or several sets sum it or
-/// divide by it, one all_reduce joins exactly these sets and axes. Sets that only divide add nothing to it.
+/// Masked losses: each device set that sums the loss counts the targets of the same instances, and if samples are sharded, or several sets sum it or
+/// divide by it, one all_reduce joins exactly these sets and axes. Sets that only divide contribute nothing.
 class Counts {
  public:
   explicit Counts(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -30,7 +30,7 @@ class Counts {
     NodeId report;
     std::vector<NodeId> sums, counts, reduces;  // chunks that sum it, in order of the report; count nodes; all_reduce nodes
     std::vector<DeviceSetId> readers;           // sets of the chunks that divide by it
-    AxisMask summed = 0;                        // axes along which the sums are summands
+    AxisMask summed = 0;                        // axes along which the sums are partial
   };
   bool apart() const { return dag_.level >= Level::communicating; }
 
@@ -138,7 +138,7 @@ class Counts {
     }
   }
 
-  /// Who divides by a count reads the whole one.
+  /// A division reads the count over the whole batch.
   void readers(NodeId id) {
     const Node& node = facts_.node(id);
     const bool report = node.kind == NodeKind::report && !node.subject.is_norm() && dag_.losses[node.subject.loss().index()].mask;

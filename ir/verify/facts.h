@@ -1,5 +1,5 @@
 #pragma once
-// What all checks look at: the DAG, where to report, and tables derived from it once. Used inside ir/verify alone.
+// The input of all checks: the DAG, the sink, and tables derived from the DAG once. Used inside ir/verify alone.
 
 #include <memory>
 #include <optional>
@@ -23,34 +23,34 @@ using dag::PortKind;
 
 inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// Where a check reports, and when it has said enough.
+/// The sink of a check, and its limit of reports.
 struct Reports {
   DiagnosticSink& sink;
   std::size_t errors_before;
 
   bool ok() const { return sink.error_count() == errors_before; }
-  /// Enough was reported: checks stop.
+  /// Enough errors were reported: checks stop.
   bool enough() const { return sink.error_count() >= errors_before + 24; }
 };
 
 /// Tables derived from the DAG. `check_tables` and `check_flow` fill them.
 struct FactTables {
   std::vector<std::uint32_t> output_base;  // per node: number of its output 0 among all outputs; one more entry
-  std::vector<std::uint32_t> origin;       // per output: the output whose value it carries: what a recv, an all_gather or a copy passes on
+  std::vector<std::uint32_t> origin;       // per output: the output that first made its value; a recv, an all_gather or a copy passes values on
   std::vector<std::uint32_t> owner;        // per output: its node
   std::vector<bool> shared_body;           // per body: several chunks use it, so its ports name the values of one of them
-  std::vector<NodeKind> kind;              // per node, beside each other: the node table is large, and edges visit it in no order
-  std::vector<NodeId> around;              // the nodes that are no chunk, load, send or recv: few
-  std::vector<std::uint32_t> position;     // per node: its place in the global order; empty where the order is not one of all nodes
-  std::vector<std::int64_t> output_bytes;  // per output: size of one device's part
+  std::vector<NodeKind> kind;              // per node, in a compact table, because edges visit nodes at random
+  std::vector<NodeId> around;              // the few nodes that are no chunk, load, send or recv
+  std::vector<std::uint32_t> position;     // per node: its place in the global order; empty if the order does not contain every node once
+  std::vector<std::int64_t> output_bytes;  // per output: local size
   std::vector<std::uint32_t> added_to;     // per output: the parameter to whose gradient it is added, else kNone; `check_gradients` fills it
-  bool all_on_devices_and_streams = true;  // every node says both
-  bool follows_order = false;              // every node stands in the global order after all that it needs
+  bool all_on_devices_and_streams = true;  // every node has both
+  bool follows_order = false;              // the global order is a topological order
 };
 
 struct Facts {
   Facts(const Dag& dag, DiagnosticSink& sink) : dag(dag), sink(sink), errors_before(sink.error_count()) {}
-  /// The same facts with reports elsewhere. They share the tables, which stay as they are from here on.
+  /// The same facts with another sink. They share the tables, which must not change afterwards.
   Facts(const Facts& facts, DiagnosticSink& sink) : dag(facts.dag), sink(sink), errors_before(sink.error_count()), tables(facts.tables) {}
 
   const Dag& dag;
@@ -96,61 +96,63 @@ void for_each_port(const Dag& dag, const Node& node, Visit visit) {
   }
 }
 
-/// Elements of a parameter with those up to the next boundary of 64 bytes.
+/// Elements of a parameter, padded to a multiple of 64 bytes.
 std::int64_t whole_elements(const Dag& dag, tensor::ParamId param);
-/// Elements of a bucket: those of its parameters, each from such a boundary on; where its state is cut, so many more that all blocks are whole.
+/// Elements of a bucket: those of its padded parameters; if its state is sharded, with padding that makes all shards equal.
 std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket);
 tensor::DType parameter_dtype(const Dag& dag, const dag::Bucket& bucket);
-/// Bytes of so many elements of a bucket's parameters, and of its gradients and every slot of its optimizer state: those of bf16 parameters are f32.
+/// Bytes of `elements` elements of a bucket's parameters, and of its gradients and each slot of its optimizer state, which are f32 for bf16
+/// parameters.
 std::int64_t parameter_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements);
 std::int64_t gradient_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements);
-/// The devices that share the state of a bucket; 1 where it is whole.
+/// The number of shards of the state of a bucket; 1 if it is replicated.
 std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket);
 
 /// Ids inside their tables, so that every later check may index freely. False: nothing else can be checked.
 bool check_tables(Facts& facts);
-/// Nothing is said that a later level says.
+/// There are no facts of a later level.
 void check_levels(Facts& facts);
-/// Settings of the train, and what the header says of elements, samples and masks.
+/// Settings of the train, and elements, samples and masks of the header.
 void check_header(Facts& facts);
 /// Edges: acyclic, one source per port, classes, types, values and instances. Fills `origin`.
 void check_flow(Facts& facts);
-/// Which values stay in a chunk: ports say of their edges what is so.
+/// The kinds of ports fit their edges: `saved` values stay in a chunk.
 void check_ports(Facts& facts);
-/// Bodies that chunks name, run or not: kinds of ports, gradients of all that is trained, values from one to another.
+/// Bodies that chunks name, run or not: kinds of ports, gradients of all trained parameters, values from one to another.
 void check_bodies(Facts& facts);
-/// Homes of buckets: the devices of the work that uses them, each once, with several devices along the axes of their layouts.
+/// Owners of buckets: the devices of the work that uses them, each once, with several devices along the axes of their layouts.
 void check_homes(Facts& facts);
-/// What runs again: it computes what its forward did, from what that read or kept, for its own backward alone.
+/// An `R` computes the same values as its forward, from inputs and saved values of that forward, for its own backward alone.
 void check_recompute(Facts& facts);
 /// Every instance, parameter, loss once.
 void check_completeness(Facts& facts);
 /// Every contribution to a gradient once, on the way to its update. Fills `added_to`.
 void check_gradients(Facts& facts);
-/// Gathers and reductions of what is cut, and copies to the host: they are called after work that they serve.
+/// All-gathers and reductions of sharded buckets, and copies to the host, are named by work that they serve.
 void check_rounds(Facts& facts);
-/// Chunks that share a body: each is held to its own parameters, inputs and neighbours.
+/// Chunks that share a body: each uses its own parameters, inputs and neighbours.
 void check_instances(Facts& facts);
-/// Masked losses: what divides them is counted over the whole batch.
+/// Masked losses: their divisor is the count over the whole batch.
 void check_counts(Facts& facts);
-/// What a loss sum at a report is the sum of, through all_reduce, messages and gathers; adds the axes it is reduced over.
+/// The origin of a loss sum at a report, through all_reduces, messages and gathers; adds the axes over which it is reduced to
+/// `over`.
 Port loss_origin(const Facts& facts, Port source, AxisMask& over);
-/// What each device holds of values: parts follow from parts, and devices have the axes that cut them.
+/// Layouts of values follow from those of operands, and devices have their axes.
 void check_bucket_layouts(Facts& facts);
 void check_layouts(Facts& facts);
-/// The axes that divide the samples of a chunk or load; nothing where it has none. Below level placed none does.
+/// The axes that shard the samples of a chunk or load; nothing if it has no samples. None below level placed.
 std::optional<AxisMask> divided_over(const Dag& dag, const Node& node);
-/// The axes along which the gradients of a bucket are made as summands, and those that cut what of it is cut.
+/// The axes along which the gradients of a bucket are partial before reduction, and those that shard its sharded states.
 AxisMask reduced_over(const Dag& dag, const dag::Bucket& bucket);
 AxisMask cut_over(const Dag& dag, const dag::Bucket& bucket);
-/// The axes along which an output of a chunk is a summand.
+/// The axes along which an output of a chunk is partial.
 AxisMask summed_over(const Dag& dag, const Node& node, std::uint32_t output);
 /// Devices; no edge between device sets; matched communication.
 void check_placement(Facts& facts);
 void check_order(Facts& facts);
-/// Devices that follow the global order, one communication at a time, come to its end.
+/// Devices that follow the global order, one communication at a time, reach its end.
 void check_issue_order(Facts& facts);
-/// The bounds on measures that the header requires, of a plan in which all else is right.
+/// The `require` bounds of the header, for a plan that passed all other checks.
 void check_measures(const Facts& facts);
 /// Claims of ranks and the overlap groups of their orders.
 void check_claims(Facts& facts);

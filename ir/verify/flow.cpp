@@ -12,7 +12,7 @@ namespace {
 
 using dag::EdgeClass;
 
-/// What the edges mean: which output's value each output carries, and the types.
+/// Checks edges: the origin of each output's value, and the types.
 class Values {
  public:
   explicit Values(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -30,7 +30,7 @@ class Values {
   bool same_type(std::uint32_t output, dag::BodyId body, std::uint32_t input) const { return output_type_[output] == input_types_[first_input_type_[body.index()] + input]; }
 
  private:
-  /// The global order, where there is one, shows that nothing depends on itself: every node stands after all it needs. False says nothing.
+  /// True if there is a global order in which every node is after its dependencies, which proves the DAG acyclic. False proves nothing.
   bool follows_order() {
     const std::vector<std::uint32_t>& position = facts_.position;
     if (position.empty()) return false;
@@ -53,11 +53,11 @@ class Values {
     return true;
   }
 
-  /// Its outputs are what other members bring: those of an all_gather, and of an all_reduce to which it adds nothing.
+  /// Its outputs come from inputs of other members: an all_gather, or an all_reduce to which it contributes nothing.
   static bool takes_from_members(const Node& node) { return gathers_members(node.kind) || (adds_members(node.kind) && node.num_inputs == 0); }
 
-  /// Kahn's algorithm over data and grad edges, and what communication adds: a recv follows the node it receives from, and who takes from members the inputs
-  /// of all of them. Those hang on one such node per communication, which the others follow.
+  /// Kahn's algorithm over data and grad edges, and over communication: a recv depends on its send, a node that takes from members depends on the
+  /// inputs of all of them. One such node per communication has these edges; the others depend on it.
   bool acyclic() {
     const std::size_t n = dag_.nodes.size();
     std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0), taker(dag_.comms.size(), kNone);
@@ -138,7 +138,7 @@ class Values {
       std::uint32_t next = facts_.output_base[i];
       for (const NodeId member : dag_.comms[dag_.nodes[i].comm.index()].members) {
         const Node& other = facts_.node(member);
-        if (is_recv(facts_.kind[i]) && !is_send(other.kind)) break;  // the send stands first
+        if (is_recv(facts_.kind[i]) && !is_send(other.kind)) break;  // the send comes first
         for_each_port(dag_, other, [&](std::span<const Input> sources) {
           if (next < facts_.output_base[i + 1] && sources[0].source.node.valid()) {
             origin[next] = facts_.output(sources[0].source);
@@ -149,7 +149,7 @@ class Values {
         if (is_recv(facts_.kind[i])) break;
       }
     }
-    // What is passed on may have been passed on before; nothing depends on itself, so each way ends, and no part of it is walked again.
+    // A value may be passed on several times. The DAG is acyclic, so each chain ends, and no part of it is walked twice.
     std::vector<std::uint32_t> way;
     for (std::uint32_t output : passed_on) {
       way.clear();
@@ -175,7 +175,7 @@ class Values {
     return alike.back();
   }
 
-  /// What a recv, an all_gather or a copy passes on has the type of its origin.
+  /// A value that a recv, an all_gather or a copy passes on has the type of its origin.
   void types_of_outputs() {
     first_input_type_.reserve(dag_.bodies.size());
     std::vector<std::uint32_t> first_output_type, output_types;
@@ -209,15 +209,15 @@ class Values {
 
   Facts& facts_;
   const Dag& dag_;
-  std::vector<tensor::Type> types_;                                        // those that occur
-  const tensor::Type* last_ = nullptr;                                     // the one asked for last
+  std::vector<tensor::Type> types_;                                        // the types that occur
+  const tensor::Type* last_ = nullptr;                                     // the last one requested
   std::uint32_t last_number_ = 0;
   std::unordered_map<std::int64_t, std::vector<std::uint32_t>> alike_;     // by size: their numbers
   std::vector<std::uint32_t> first_input_type_, input_types_;              // per body, and per input port of each: the type
   std::vector<std::uint32_t> output_type_;                                 // per output
 };
 
-/// The edges into one node at a time.
+/// Checks the edges into one node at a time.
 class Edges {
  public:
   Edges(Facts& facts, const Values& values) : facts_(facts), dag_(facts.dag), values_(values) {}
@@ -254,7 +254,7 @@ class Edges {
         break;
       case NodeKind::update:
         needed = dag_.gradient_values(bucket_of(node)) + (bucket_of(node).state_on_host ? 1 : 0) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
-        // Whether clipping is there below level communicating is up to who builds the DAG.
+        // Below level communicating the builder of the DAG may leave out clipping.
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
       case NodeKind::norm:
@@ -267,7 +267,7 @@ class Edges {
         needed = keeps_block(node) ? 1 : params_of(node);
         break;
       case NodeKind::all_reduce:
-        // A home that makes no gradients of its own takes the sum alone.
+        // An owner that makes no gradients of its own contributes nothing to the sum.
         if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : dag_.gradient_values(bucket_of(node));
         break;
       case NodeKind::count:
@@ -279,7 +279,7 @@ class Edges {
         if (expected == 0 || node.subject.bucket().valid()) needed = 1;
         break;
       case NodeKind::fetch:
-        // The state of a bucket is no value where it lies.
+        // Offloaded optimizer state at rest is no value, so its fetch has no input.
         needed = node.subject.bucket().valid() ? 0 : std::max(expected, 1u);
         break;
       case NodeKind::all_gather:
@@ -296,7 +296,7 @@ class Edges {
     return facts_.sink.report(Code::wrong_edge, facts_.loc(id), pattern, args...);
   }
 
-  /// Each device and microbatch takes as many samples as the others.
+  /// All devices and microbatches have the same number of samples.
   void samples(NodeId id, const Node& node) {
     const std::int64_t parts = dag_.samples_divisor(node);
     for (const tensor::Dim& dim : dag_.input_types[node.subject.input().index()].dims) {
@@ -305,18 +305,18 @@ class Edges {
     }
   }
 
-  /// Its bucket is cut, and this the level at which that is carried out.
+  /// Its bucket is sharded, and the level is one at which shards exist.
   bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].cut(); }
 
   const dag::Bucket& bucket_of(const Node& node) const { return dag_.buckets[node.subject.bucket().index()]; }
-  /// Sums of gradients over devices are a block, as one value.
+  /// Gradients summed over devices are a shard, as one value.
   bool sums_block(const Node& node) const { return dag_.cuts_gradients(bucket_of(node)); }
-  /// Devices keep a block of the parameters, which are whole behind gathers of the same step.
+  /// Devices keep a shard of the parameters; all-gathers of the same step give the full ones.
   bool keeps_block(const Node& node) const { return dag_.cuts_parameters(bucket_of(node)); }
 
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
 
-  /// What lies in the memory of the host is read by fetches, and they read nothing else.
+  /// Only fetches read values in the memory of the host, and they read nothing else.
   bool on_device(NodeId id, const Node& node, std::span<const Input> sources) {
     for (const Input& source : sources) {
       if (!source.source.node.valid()) continue;
@@ -328,7 +328,7 @@ class Edges {
     return true;
   }
 
-  /// Values of the step travel to the host.
+  /// Only values of the step are copied to the host.
   bool copied(NodeId id, const Node& node, const Input& input) {
     if (node.subject.bucket().valid()) {
       const Node& maker = facts_.node(input.source.node);
@@ -378,7 +378,7 @@ class Edges {
     }
   }
 
-  /// Nothing but a sum in place adds.
+  /// Only an in-place sum adds.
   bool one_source(NodeId id, std::span<const Input> sources) {
     if (sources.size() > 1) {
       wrong(id, "input `{}` of `{}` has `{}` sources; only an `accumulate` adds", sources[0].port, facts_.name(id), sources.size());
@@ -389,7 +389,7 @@ class Edges {
     return false;
   }
 
-  /// All are gradients of one parameter, or blocks.
+  /// All are gradients of one parameter, or shards.
   void terms(NodeId id, const Node& node, std::span<const Input> sources) {
     const bool whole = !dag_.adds_blocks(node);
     if (sources[0].port >= (whole ? params_of(node) : 1)) return;  // counted as a wrong number of inputs
@@ -405,7 +405,7 @@ class Edges {
     }
   }
 
-  /// The type of a gradient of the bucket, or of one device's block of all of them.
+  /// The type of a gradient of the bucket, or of one device's shard of all of them.
   bool gradient(NodeId id, const Node& node, const Input& source, bool whole) {
     const tensor::Type& type = values_.type(facts_.output(source.source));
     if (!whole) {
@@ -420,7 +420,8 @@ class Edges {
     return false;
   }
 
-  /// A gather takes the parameters as the update of its bucket leaves them: in this step, or where a block is all that is kept, in the one before.
+  /// An all-gather takes the parameters that the update of its bucket wrote: in this step, or in the previous one if the parameters are sharded at
+  /// rest.
   void gathered(NodeId id, const Node& node, const Input& input) {
     if (keeps_block(node)) {
       const bool update = !input.source.node.valid() || (writes_state(facts_.node(input.source.node).kind) && facts_.node(input.source.node).subject.bucket() == node.subject.bucket());
@@ -453,7 +454,7 @@ class Edges {
       return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
     }
     if (edge.cls == EdgeClass::param) {
-      // Where blocks are updated apart the parameter is whole behind the gather alone.
+      // If shards are updated separately, only the all-gather has the full parameter.
       const Port origin = edge.source;
       const Node& maker = facts_.node(origin.node);
       const bool leaves = maker.makes_parameters() && unites_blocks(maker.kind) == cut(maker) && !keeps_block(maker);
@@ -507,7 +508,7 @@ class Edges {
     same_layout(id, edge, body_of(node).graph.value(port.value).layout, origin);
   }
 
-  /// Nothing stands between that would turn one into the other. Below level placed two chunks may be asked for in different ways, on axes that their devices turn out not to have.
+  /// There is no conversion between layouts. Below level placed two chunks may request different ones, on axes that their devices may not have.
   void same_layout(NodeId id, const Input& edge, LayoutId read, Port origin) {
     const Node& maker = facts_.node(origin.node);
     if (dag_.level < Level::placed && (!runs_body(maker.kind) || maker.chunk != facts_.node(id).chunk)) return;
@@ -518,7 +519,7 @@ class Edges {
         .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
   }
 
-  /// What a gather of this step made whole.
+  /// Checks a read of parameters from an all-gather of this step.
   void gathered_param(NodeId id, const Node& node, const Input& edge, const dag::BodyPort& port) {
     const Node& maker = facts_.node(edge.source.node);
     const tensor::ParamId given = bucket_of(maker).params[edge.source.index];
@@ -548,7 +549,7 @@ void check_flow(Facts& facts) {
   Values values(facts);
   if (!values.find()) return;
   const std::size_t n = facts.dag.nodes.size();
-  // What is right is found right by several threads; what is wrong is told in the order of the nodes.
+  // Several threads find out whether there are errors; errors are reported in the order of the nodes.
   const bool good = all_hold(facts.dag.context->cancellation, n, [&](std::size_t begin, std::size_t end) {
     DiagnosticSink scratch(facts.dag.context->locations);
     Facts part(facts, scratch);

@@ -6,8 +6,8 @@ namespace piper::verify {
 
 namespace {
 
-/// What work contributes to the gradients of a bucket is added up once at each home, where copies differ summed over exactly these, and read by the update; and
-/// parameters of which devices update or keep a block are gathered.
+/// Contributions to the gradients of a bucket are added up once at each owner, reduced over exactly the copies that differ, and read by the update;
+/// parameters that devices update or keep as shards are gathered.
 class Gradients {
  public:
   explicit Gradients(Facts& facts)
@@ -39,7 +39,7 @@ class Gradients {
 
   void bucket(std::size_t b) {
     const bool homes = !dag_.buckets[b].homes.empty();
-    // Of parameters that are cut there may be any number of gathers, as readers ask for; else one stands behind each update of blocks.
+    // Parameters sharded at rest may have any number of all-gathers, as readers need; else one follows each update of shards.
     if (homes && (!dag_.forward_only || kept_in_blocks(b))) per_home(b, gathers_[b], "gather", true);
     if (dag_.forward_only || dag_.frozen(dag_.buckets[b]) || (homes && !reduction(b)) || !added_once(b)) return;
     for (const NodeId scatter : scatters_[b]) of_its_round(b, scatter);
@@ -50,10 +50,10 @@ class Gradients {
     }
   }
 
-  // ---- what there must be of collectives ---------------------------------------------------------------------------------
+  // ---- required collectives ---------------------------------------------------------------------------------
 
   bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut(); }
-  /// Summed by an all_reduce: whole gradients, or the blocks that reduce_scatters leave.
+  /// An all_reduce sums full gradients, or the shards that reduce_scatters leave.
   bool all_reduced(std::size_t b) const {
     const dag::Bucket& bucket = dag_.buckets[b];
     return dag_.level >= Level::communicating && ((reduced_over(dag_, bucket) & ~cut_over(dag_, bucket)) != 0 || bucket.homes.size() > 1);
@@ -61,8 +61,8 @@ class Gradients {
   bool kept_in_blocks(std::size_t b) const { return dag_.cuts_parameters(dag_.buckets[b]); }
   bool summed_in_blocks(std::size_t b) const { return dag_.cuts_gradients(dag_.buckets[b]); }
 
-  /// One all_reduce per bucket, one member per home, over the axes whose devices hold different gradients; those that cut its state are summed by a
-  /// reduce_scatter before it, at each home that has gradients, and the parameters are gathered over them, at each home.
+  /// One all_reduce per bucket, one member per owner, over the axes along which gradients differ. Over the axes that shard its state, a
+  /// reduce_scatter at each owner with gradients comes before it, and each owner gathers the parameters.
   bool reduction(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if ((cut_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
@@ -87,7 +87,8 @@ class Gradients {
     return fits;
   }
 
-  /// Collectives of the devices that share the state of a bucket, at each home alone. A home that makes no gradients has none to scatter.
+  /// Collectives over the axes that shard the state of a bucket, at each owner separately. An owner that makes no gradients has no
+  /// reduce_scatter.
   bool per_home(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
     const dag::Bucket& bucket = dag_.buckets[b];
     std::vector<std::uint32_t> count(bucket.homes.size(), 0);
@@ -110,19 +111,19 @@ class Gradients {
     return true;
   }
 
-  // ---- what there must be of sums ----------------------------------------------------------------------------------------
+  // ---- required sums ----------------------------------------------------------------------------------------
 
   std::size_t count_at(DeviceSetId home, const std::vector<NodeId>& nodes) const {
     return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return facts_.node(id).devices == home; }));
   }
 
-  /// The reductions there are called after the work of their rounds.
+  /// The reductions of this owner belong to gathered intervals.
   bool by_rounds(std::size_t b, DeviceSetId home) const {
     return std::any_of(scatters_[b].begin(), scatters_[b].end(), [&](NodeId id) { return facts_.node(id).devices == home && facts_.node(id).chunk.valid(); });
   }
 
-  /// One sum of contributions at each home that has them, of what is scattered one per reduction, and then one of the blocks that rounds leave. Below level communicating every
-  /// home adds all.
+  /// One sum of contributions at each owner that has them; with reduce_scatters one sum per reduction, and one of the resulting shards if there are
+  /// gathered intervals. Below level communicating every owner adds all contributions.
   bool added_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     const std::vector<DeviceSetId> homes = bucket.homes.empty() ? std::vector<DeviceSetId>(1) : std::vector<DeviceSetId>(bucket.homes.begin(), bucket.homes.end());
@@ -147,9 +148,11 @@ class Gradients {
     return false;
   }
 
-  // ---- what they read ----------------------------------------------------------------------------------------------------
+  // ---- inputs of sums, reductions and updates
+  // ----------------------------------------------------------------------------------------------------
 
-  /// The gradients of a bucket, as sums of contributions, reduce_scatters or the sums of their rounds, and all_reduces leave them.
+  /// The gradients of a bucket: after sums of contributions, after reduce_scatters (or sums of their shards), and after
+  /// all_reduces.
   enum class Left : std::uint8_t { sums, blocks, reduced };
 
   bool leaves(std::size_t b, const Node& maker, Left wanted) const {
@@ -162,7 +165,8 @@ class Gradients {
     return false;
   }
 
-  /// All gradients that a node reads are those of its bucket, from one node on its devices. A member of a reduction that adds nothing reads none.
+  /// All gradients that a node reads are those of its bucket, from one node on its devices. A member of a reduction that contributes nothing
+  /// reads none.
   void reads(std::size_t b, NodeId id, Left wanted) {
     const Node& node = facts_.node(id);
     const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
@@ -176,17 +180,17 @@ class Gradients {
     }
   }
 
-  /// A reduce_scatter takes the sum that is called after the same work as it is.
+  /// A reduce_scatter takes the sum that is named by the same work.
   void of_its_round(std::size_t b, NodeId id) {
     reads(b, id, Left::sums);
     const Node& node = facts_.node(id);
     if (node.num_inputs == 0) return;
     const NodeId sum = dag_.inputs_of(node).front().source.node;
     if (facts_.node(sum).chunk == node.chunk && facts_.node(sum).pass == node.pass && facts_.node(sum).instance == node.instance) return;
-    facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` reduces `{}`, which belongs to another round", facts_.name(id), facts_.name(sum));
+    facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` reduces `{}`, which belongs to another gathered interval", facts_.name(id), facts_.name(sum));
   }
 
-  /// Every reduce_scatter of the bucket at its home once.
+  /// The sum of shards reads every reduce_scatter of the bucket at its owner once.
   void all_rounds(std::size_t b, NodeId id) {
     std::vector<NodeId> rounds, read;
     for (const NodeId scatter : scatters_[b]) {
@@ -201,7 +205,7 @@ class Gradients {
 
   // ---- contributions -----------------------------------------------------------------------------------------------------
 
-  /// Each is a term of one sum of its parameter at its home.
+  /// Each contribution is a term of one sum of its parameter at its owner.
   void contributions() {
     facts_.added_to.assign(facts_.owner.size(), kNone);
     times_.assign(facts_.owner.size(), 0);
@@ -231,7 +235,7 @@ class Gradients {
         if (to != kNone) trained[to] = true;
       }
     }
-    // A parameter that is read must also be trained; one whose update adds nothing would keep its start.
+    // A parameter that is read must also be trained: without terms its update would never change it.
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
       if (!trained[p] && !dag_.params[p].frozen) facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "no gradient reaches the update of parameter `{}`", facts_.text(dag_.params[p].name));
     }
@@ -262,7 +266,7 @@ class Gradients {
     if (twice != sources.end()) facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}` twice", facts_.name(id), facts_.text(*twice));
   }
 
-  /// Whether a contribution is a term as often as it must. Gives the parameter to whose gradient it is added.
+  /// Checks how often a contribution is a term. Returns the parameter to whose gradient it is added.
   std::uint32_t added(Port port, std::span<const std::uint32_t> bucket_of) {
     const Node& node = facts_.node(port.node);
     const std::uint32_t to = facts_.added_to[facts_.output(port)];
@@ -284,8 +288,8 @@ class Gradients {
 
   Facts& facts_;
   const Dag& dag_;
-  OfBucket updates_, sums_, blocks_, reduces_, scatters_, gathers_, squares_;  // sums_: of contributions; blocks_: of what reduce_scatters leave
-  std::vector<std::uint16_t> times_;  // per output: how often it is a term
+  OfBucket updates_, sums_, blocks_, reduces_, scatters_, gathers_, squares_;  // sums_: of contributions; blocks_: of the shards that reduce_scatters leave
+  std::vector<std::uint16_t> times_;  // per output: the number of sums in which it is a term
 };
 
 }  // namespace

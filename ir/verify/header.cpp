@@ -11,7 +11,7 @@ namespace {
 
 using tensor::Op;
 
-/// Whether a run can follow the settings of the train, and whether the header says of elements, samples and masks what the bodies compute.
+/// Checks that a run can follow the settings of the train, and that elements, samples and masks of the header are those of the bodies.
 class Header {
  public:
   explicit Header(Facts& facts) : facts_(facts), dag_(facts.dag), settings_(dag_.settings) {}
@@ -48,10 +48,10 @@ class Header {
     if (reads && dag_.forward_only && !settings_.held_out && !settings_.data) wrong({}, "train `{}` reads inputs and says no `held_out`", settings_.train);
   }
 
-  /// What parameters begin with.
+  /// Initial values of parameters.
   void starts() {
     for (const tensor::Param& param : dag_.params) {
-      // The number of those that have one value alone is that value.
+      // Initializations with a fixed value store that value as their number.
       const bool zeros = param.init.kind == tensor::Init::Kind::zeros, ones = param.init.kind == tensor::Init::Kind::ones;
       if ((zeros || ones) && param.init.scale != (ones ? 1 : 0)) {
         wrong(param.loc, "parameter `{}` begins with `{}` that are `{}`", facts_.text(param.name), ones ? "ones" : "zeros", param.init.scale);
@@ -84,7 +84,7 @@ class Header {
     if (optimizer.clip) within(optimizer, "clip", *optimizer.clip, std::numeric_limits<double>::min(), largest, "positive and finite");
   }
 
-  /// Its extents are those of the inputs' dimensions of that name, each of which an input has.
+  /// Every extent is that of the inputs' dimensions of that name, and some input has the dimension.
   void data(const char* which, const directive::Data& data) {
     for (const auto& [name, extent] : data.extents) {
       bool found = false;
@@ -109,7 +109,7 @@ class Header {
     }
   }
 
-  // ---- what the bodies compute -------------------------------------------------------------------------------------------
+  // ---- results of the bodies -------------------------------------------------------------------------------------------
 
   /// Parameters, floating inputs and sums of losses have the element type of the train.
   void elements() {
@@ -134,15 +134,15 @@ class Header {
     }
   }
 
-  /// What a sum of a loss leaves out, as its body says it.
+  /// The mask of a loss sum, found in its body.
   struct Masked {
     const tensor::Node* by = nullptr;  // the `cross_entropy` that ignores a target
-    bool whole = true;                 // nothing of it is computed in another body
+    bool whole = true;                 // no operation of it is in another body
   };
 
   static tensor::NodeId maker(const tensor::Graph& graph, tensor::ValueId value) { return graph.value(value).def; }
 
-  /// Walks back from a sum through what keeps ignored elements 0.
+  /// Walks back from a sum through operations that keep ignored elements 0.
   void find_mask(const tensor::Graph& graph, tensor::ValueId value, Masked& found) const {
     const tensor::NodeId def = maker(graph, value);
     if (!def.valid()) {
@@ -170,12 +170,12 @@ class Header {
     }
   }
 
-  /// The target that a loss ignores is the one that its bodies leave out.
+  /// The target that a loss ignores is the one that its bodies ignore.
   void masks() {
     std::vector<bool> told(dag_.losses.size(), false);
     for (std::size_t b = 0; b < dag_.bodies.size(); ++b) {
       const dag::Body& body = dag_.bodies[b];
-      if (body.graph.nodes().empty()) continue;  // a signature alone
+      if (body.graph.nodes().empty()) continue;  // a signature only
       for (const dag::BodyPort& port : body.outputs) {
         if (port.kind != PortKind::loss_sum || told[port.loss.index()]) continue;
         Masked found;
@@ -187,7 +187,7 @@ class Header {
 
   bool is_weight(tensor::InputId input) const { return input.valid() && input == dag::sample_weight(dag_); }
 
-  /// Where samples have weights, each loss is summed with them.
+  /// If samples have weights, each loss sum uses them.
   void weights() {
     if (!dag::sample_weight(dag_).valid()) return;
     for (const dag::Body& body : dag_.bodies) {
@@ -218,7 +218,7 @@ class Header {
     }
     const std::string body_target = target(*found.by->attrs.ignore, input.valid() ? facts_.text(dag_.inputs[input.index()].name) : "a value of its own");
     if (!loss.mask) return differ("none", body_target);
-    // Ports of a shared body are called after the inputs of one of its chunks.
+    // Ports of a shared body are named by the inputs of one of its chunks.
     if (*found.by->attrs.ignore == loss.mask->ignore && (shared || input == loss.mask->targets)) return true;
     return differ(target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)), body_target);
   }

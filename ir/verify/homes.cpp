@@ -7,8 +7,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Where the state of buckets lies: on the devices of the work that reads or trains it, over axes along which these have several devices. Frozen buckets and
-/// those of forward-only programs have no update that would show it.
+/// Owners of buckets are the devices of the work that reads or trains them, and have several devices along the axes of their layouts. Frozen buckets
+/// and those of forward-only programs have no update that would show it.
 class Homes {
  public:
   explicit Homes(Facts& facts) : facts_(facts), dag_(facts.dag), bucket_of_(dag_.params.size(), kNone), used_(dag_.buckets.size()) {
@@ -44,7 +44,8 @@ class Homes {
     }
   }
 
-  /// Instances of a chunk touch the same parameters, so each body is looked at once per device set; one that chunks share is named after the parameters of one of them.
+  /// Instances of a chunk use the same parameters, so each body is checked once per device set; ports of a shared body name the parameters of one of
+  /// its chunks.
   void find_users() {
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;  // body, chunk, devices
     std::vector<std::pair<DeviceSetId, dag::ChunkId>> last(dag_.bodies.size());
@@ -75,7 +76,7 @@ class Homes {
     }
   }
 
-  /// A forward-only program keeps parameters where training updates them, read there or not.
+  /// A forward-only program keeps the owners of training, whether they read the parameters or not.
   void homes(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     const std::set<DeviceSetId> homes(bucket.homes.begin(), bucket.homes.end());
@@ -91,7 +92,7 @@ class Homes {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> bucket_of_;        // per parameter
-  std::vector<std::set<DeviceSetId>> used_;     // per bucket: where work reads its parameters or makes gradients of them
+  std::vector<std::set<DeviceSetId>> used_;     // per bucket: devices of work that reads its parameters or makes their gradients
 };
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 
 using dag::EdgeClass;
 
-/// Where chunks share a body, its ports are called after the values of one of them. The others are held to theirs here: all instances of a chunk read the
-/// same parameters, inputs and chunks and add to the same gradients, and its passes speak of the same parameters and make gradients of all that are trained.
+/// The ports of a body that chunks share are named by the values of one of them. This checks the others: all instances of a chunk read the same
+/// parameters, inputs and chunks and add to the same gradients, and its passes use the same parameters and make gradients of all trained ones.
 class Instances {
  public:
   explicit Instances(Facts& facts) : facts_(facts), dag_(facts.dag), first_(dag_.chunks.size()), user_(dag_.bodies.size(), kNone), grads_(dag_.bodies.size()) {
@@ -58,11 +58,11 @@ class Instances {
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
   std::string_view param(std::uint32_t id) const { return facts_.text(dag_.params[id].name); }
 
-  /// The instance reads and adds to what the first one of its chunk and pass does. False after a report.
+  /// The instance has the inputs and gradients of the first one of its chunk and pass. False after a report.
   bool like(NodeId id, NodeId first) {
     const Node &node = facts_.node(id), &other = facts_.node(first);
     const std::span<const Input> inputs = dag_.inputs_of(node), others = dag_.inputs_of(other);
-    if (node.body != other.body || inputs.size() != others.size()) return true;  // told by the checks of chunks and of edges
+    if (node.body != other.body || inputs.size() != others.size()) return true;  // reported by the checks of chunks and of edges
     for (std::size_t e = 0; e < inputs.size(); ++e) {
       if (alike(inputs[e], others[e])) continue;
       facts_.sink
@@ -84,14 +84,14 @@ class Instances {
     return true;
   }
 
-  /// Whether two edges bring the same thing of two instances.
+  /// Whether two edges bring the same value of two instances.
   bool alike(const Input& a, const Input& b) const {
     if (a.cls != b.cls || a.port != b.port || a.source.node.valid() != b.source.node.valid()) return false;
     if (!a.source.node.valid()) return a.source.index == b.source.index;
     const Port x = facts_.origin_of(a.source), y = facts_.origin_of(b.source);
     const Node &p = facts_.node(x.node), &q = facts_.node(y.node);
     if (runs_body(p.kind) && runs_body(q.kind)) {
-      // A backward may be whole for some instances and in two parts for others, and a forward run again for some.
+      // Some instances may have a B and others BI and BW, and some may have an R.
       return p.chunk == q.chunk && (p.body == q.body ? x.index == y.index : is_backward(p.pass) == is_backward(q.pass));
     }
     return p.kind == q.kind && p.subject == q.subject && x.index == y.index;
@@ -102,9 +102,9 @@ class Instances {
     return dag_.buckets[update.subject.bucket().index()].params[edge.source.index].value();
   }
 
-  /// A port that the body calls after one parameter is one parameter in all passes of the chunk that are called after the same chunk's.
+  /// A port name of a shared body refers to the same parameter in all passes of a chunk whose bodies are named by the same chunk.
   void passes(std::uint32_t chunk) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, NodeId>> bound;  // (user, parameter there) -> (parameter, who says so)
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, NodeId>> bound;  // (user, parameter there) -> (parameter, node that uses it so)
     const auto bind = [&](std::uint32_t called, const Node& node, NodeId id, std::uint32_t actual) {
       const auto [entry, fresh] = bound.try_emplace({user_[node.body.index()], called}, actual, id);
       if (fresh || entry->second.first == actual) return;
@@ -127,7 +127,7 @@ class Instances {
     }
   }
 
-  /// The backward makes gradients of exactly the trained parameters that the forward reads, whatever its ports are called.
+  /// The backward makes gradients of exactly the trained parameters that the forward reads, whatever the names of its ports are.
   void gradients(std::uint32_t chunk) {
     const auto first = [&](Pass pass) { return first_[chunk][static_cast<std::size_t>(pass)]; };
     if (first(Pass::F) == kNone || facts_.added_to.empty()) return;

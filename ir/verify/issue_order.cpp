@@ -6,8 +6,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Each device does its work in the global order, and its communications, one of which happens when all its members have come to it. A plan of the order can do no
-/// more, so that what waits for itself here hangs there.
+/// Runs the work and communications of each device in the global order; a communication happens when all its members have reached it. A plan of this
+/// order has no more freedom, so a cycle here is a deadlock there.
 class IssueOrder {
  public:
   explicit IssueOrder(Facts& facts) : facts_(facts), dag_(facts.dag), n_(static_cast<std::uint32_t>(dag_.nodes.size())) {}
@@ -33,14 +33,14 @@ class IssueOrder {
 
  private:
   enum class Why : std::uint8_t { reads, after, follows };
-  /// A unit happens before another one, by what two of their nodes say.
+  /// A unit happens before another one because of an edge between two of their nodes.
   struct Link {
     std::uint32_t from, to;
     NodeId before, node;
     Why why;
   };
 
-  /// The members of a communication are one, called after the first of them.
+  /// The members of a communication are one unit, named by the first of them.
   void find_units() {
     unit_of_.resize(n_);
     for (std::uint32_t i = 0; i < n_; ++i) unit_of_[i] = i;
@@ -62,7 +62,7 @@ class IssueOrder {
     }
     for (const auto& [before, after] : dag_.temporal) link(before, after, Why::after);
     const std::size_t sets = dag_.device_sets.size();
-    std::vector<std::vector<std::uint32_t>> meeting(sets);  // per device set those that share a device with it
+    std::vector<std::vector<std::uint32_t>> meeting(sets);  // per device set: the sets that share a device with it
     for (std::size_t a = 0; a < sets; ++a) {
       for (std::size_t b = 0; b < sets; ++b) {
         if (dag_.device_sets[DeviceSetId::at(a)].intersects(dag_.device_sets[DeviceSetId::at(b)])) meeting[a].push_back(static_cast<std::uint32_t>(b));
@@ -80,9 +80,9 @@ class IssueOrder {
     }
   }
 
-  /// Back along what has not happened, until something repeats.
+  /// Walks back along units that have not happened until one repeats.
   void tell(std::uint32_t at, const std::vector<std::uint32_t>& pending) {
-    std::vector<const Link*> waits(n_, nullptr);  // of each unit that has not happened one that it waits for
+    std::vector<const Link*> waits(n_, nullptr);  // for each unit that has not happened, one that it waits for
     for (const Link& link : links_) {
       if (pending[link.from] > 0) waits[link.to] = &link;
     }

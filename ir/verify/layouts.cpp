@@ -14,7 +14,7 @@ const tensor::Dim* samples(const tensor::Type& type) {
   return found == type.dims.end() ? nullptr : &*found;
 }
 
-/// The axes of a layout for which `wanted` holds.
+/// The axes of a layout that satisfy `wanted`.
 template <typename Wanted>
 AxisMask axes_where(const Dag& dag, LayoutId layout, Wanted wanted) {
   AxisMask mask = 0;
@@ -24,14 +24,15 @@ AxisMask axes_where(const Dag& dag, LayoutId layout, Wanted wanted) {
   return mask;
 }
 
-/// Work makes gradients as summands. State is cut alone, or with gradients, or with these and the parameters; all into the same blocks, in the order of the mesh.
+/// Gradients are partial before reduction. The state alone is sharded, or state and gradients, or all three with the parameters; all into the same
+/// shards, in mesh order.
 void check_held(Facts& facts, const dag::Bucket& bucket) {
   const auto all = [&](LayoutId layout, AxisShare how) {
     const auto& axes = facts.dag.context->layouts[layout].axes;
     return std::all_of(axes.begin(), axes.end(), [&](const Layout::Axis& axis) { return axis.how == how; });
   };
   const auto no = [&](std::string_view why) { facts.sink.report(Code::wrong_layout, bucket.loc, "bucket `{}` {}", facts.text(bucket.name), why); };
-  if (!all(bucket.made, AxisShare::partial())) return no("has gradients that are made as something else than summands");
+  if (!all(bucket.made, AxisShare::partial())) return no("has gradients that are not partial before their reduction");
   const LayoutId cut = bucket.state.repeats() ? bucket.parameters : bucket.state;
   for (const LayoutId each : {bucket.state, bucket.gradients, bucket.parameters}) {
     if (!each.repeats() && each != cut) return no("is cut over axes that differ between its state, gradients and parameters");
@@ -43,10 +44,10 @@ void check_held(Facts& facts, const dag::Bucket& bucket) {
     return no("is cut over axes in another order than that of the mesh");
   }
   if (facts.dag.frozen(bucket)) return;
-  if ((!bucket.gradients.repeats() && bucket.state.repeats()) || (!bucket.parameters.repeats() && bucket.gradients.repeats())) no("has blocks of what its updates read or write whole");
+  if ((!bucket.gradients.repeats() && bucket.state.repeats()) || (!bucket.parameters.repeats() && bucket.gradients.repeats())) no("is sharded, but its updates read or write all of it");
 }
 
-/// Layouts say of values what is so: each follows from those of its operands, by a row of the op, and devices have the axes that it names.
+/// Each layout follows from those of the operands by a row of the op, and devices have its axes.
 class Layouts {
  public:
   explicit Layouts(Facts& facts) : facts_(facts), dag_(facts.dag) {
@@ -86,7 +87,7 @@ class Layouts {
     };
     AxisMask axes = 0;
     const tensor::Dim* const dim = samples(value.type);
-    std::size_t innermost = 0;  // of the axes that cut the samples
+    std::size_t innermost = 0;  // of the axes that shard the samples
     for (const Layout::Axis& axis : dag_.context->layouts[value.layout].axes) {
       const std::size_t at = dag_.mesh.find(axis.name);
       if (at == dag_.mesh.axes.size()) {
@@ -104,7 +105,7 @@ class Layouts {
     return axes;
   }
 
-  /// Whole parameters and counts come in, sums over samples go out.
+  /// Inputs have full parameters and counts; outputs that are sums over samples are partial.
   void ports(const dag::Body& body) {
     const auto name = [&](const dag::BodyPort& port) { return facts_.text(body.graph.value(port.value).name); };
     const auto layout = [&](const dag::BodyPort& port) { return body.graph.value(port.value).layout; };
@@ -120,7 +121,7 @@ class Layouts {
     }
   }
 
-  /// A load brings part of the samples.
+  /// A load reads a shard of the samples.
   void loaded(NodeId id) {
     const Node& node = facts_.node(id);
     if (!node.subject.input().valid()) return wrong(node.loc, "`{}` says a layout, which loads alone say", facts_.name(id));
@@ -162,7 +163,7 @@ class Layouts {
     for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
       if ((axes >> a & 1) == 0) continue;
       const auto on_axis = [&](tensor::ValueId value) { return dag_.context->layouts[body.graph.value(value).layout].on(dag_.mesh.axes[a].name); };
-      bool known = false, follows = false;  // there is a row of these operands; and one with these results
+      bool known = false, follows = false;  // there is a row with these operands; and one with these results
       for (const tensor::Row& row : rows) {
         bool same = true;
         std::size_t i = 0;
@@ -171,7 +172,7 @@ class Layouts {
         for (i = 0; i < op.num_results; ++i) same = same && on_axis(body.graph.result(op, i)) == row.results[i];
         follows = follows || same;
       }
-      // Below level placed a program may ask for what no row gives, on an axis that its devices turn out not to have.
+      // Below level placed a program may request a layout without a row, on an axis that its devices may not have.
       if (follows || (!known && dag_.level < Level::placed)) continue;
       return wrong(op.loc, "the layout of `%{}` in body `{}` does not follow from those of its operands: no row of `{}` has them on axis `{}`", made, facts_.text(body.name),
                    tensor::info(op.op).name, facts_.text(dag_.mesh.axes[a].name));
@@ -179,9 +180,9 @@ class Layouts {
     if (!same_order(body, op)) wrong(op.loc, "`%{}` in body `{}` is cut along one dimension by axes in another order than its operands", made, facts_.text(body.name));
   }
 
-  /// Axes that cut one dimension do so from the outermost one on, in all values of an operation alike.
+  /// Axes that shard one dimension have the same order, outermost first, in all values of an operation.
   bool same_order(const dag::Body& body, const tensor::Node& op) const {
-    std::vector<std::pair<Symbol, Symbol>> outer;  // before and behind
+    std::vector<std::pair<Symbol, Symbol>> outer;  // outer and inner axis
     const auto fits = [&](tensor::ValueId value) {
       const auto& axes = dag_.context->layouts[body.graph.value(value).layout].axes;
       for (std::size_t j = 0; j < axes.size(); ++j) {
@@ -201,7 +202,7 @@ class Layouts {
 
   Facts& facts_;
   const Dag& dag_;
-  std::vector<AxisMask> axes_;   // per body: all that its layouts name
+  std::vector<AxisMask> axes_;   // per body: all axes of its layouts
   std::vector<AxisMask> whole_;  // per device set
 };
 

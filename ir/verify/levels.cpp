@@ -4,7 +4,8 @@ namespace piper::verify {
 
 namespace {
 
-/// What a DAG says from some level on; of claims and groups see claims.cpp. The passes that reach the level make it anew, so that before it would be dropped without a word.
+/// Facts that exist only from some level on; for claims and groups see claims.cpp. The passes that reach the level compute them anew and would
+/// silently drop earlier ones.
 template <typename Of>
 struct Attribute {
   const char* what;

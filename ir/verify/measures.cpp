@@ -11,7 +11,8 @@ namespace {
 using directive::Measure;
 using dag::EdgeClass;
 
-/// The measures in bytes that a `require` of the header bounds, from the actions and messages of the plan. A bubble is the simulator's.
+/// The measures in bytes that a `require` of the header bounds, from the actions and messages of the plan. The simulator computes
+/// bubbles.
 class Measures {
  public:
   explicit Measures(const Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -33,11 +34,11 @@ class Measures {
     return static_cast<double>(most);
   }
 
-  /// The bytes of one device's values that a member brings: each input port once.
+  /// Local bytes of a member's inputs, each port once.
   std::int64_t brought(const Node& member) const {
     std::int64_t bytes = 0;
     if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].cut()) {
-      // The bucket moves as it lies, or one block of it.
+      // The whole bucket moves with its padding, or one shard of it.
       const dag::Bucket& flat = dag_.buckets[bucket.index()];
       const std::int64_t elements = bucket_elements(dag_, flat) / (leaves_whole_sum(member.kind) ? shares_of(dag_, flat) : 1);
       return unites_blocks(member.kind) ? parameter_bytes(dag_, flat, elements) : gradient_bytes(dag_, flat, elements);
@@ -46,8 +47,8 @@ class Measures {
     return bytes;
   }
 
-  /// The bytes that all devices send. In a ring of n devices each sends what the n hold, to gather it n - 1 times, to add it 2 (n - 1) / n times,
-  /// to scatter the sum or to unite blocks (n - 1) / n times.
+  /// The bytes that all devices send. In a ring of n devices each sends its input n - 1 times for a gather of lists, 2 (n - 1) / n times for an
+  /// all-reduce, and the full buffer (n - 1) / n times for a reduce-scatter or an all-gather.
   double traffic() const {
     std::int64_t total = 0;
     for (const dag::Comm& comm : dag_.comms) {
@@ -62,7 +63,7 @@ class Measures {
       switch (traits(first.kind).traffic) {
         case dag::Traffic::none:
         case dag::Traffic::out:
-        case dag::Traffic::back: break;  // between devices alone
+        case dag::Traffic::back: break;  // only between devices
         case dag::Traffic::send:
         case dag::Traffic::recv: total += bytes * devices; break;
         case dag::Traffic::gather: total += rings * joined * bytes * (in_ring - 1); break;

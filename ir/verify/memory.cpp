@@ -10,20 +10,20 @@ namespace {
 
 using dag::EdgeClass;
 
-/// What the bytes of a cell hold.
+/// The content of a cell.
 struct Content {
   enum class Kind : std::uint8_t { initial, claimed, garbage, value, sum, optimizer } kind = Kind::initial;
   std::uint8_t step = 0;
   std::uint32_t id = kNone;     // claimed: parameter; value, sum: output; optimizer: bucket
   std::uint32_t count = 0;      // sum: contributions so far
-  std::uint32_t buffer = kNone; // that it was written to
+  std::uint32_t buffer = kNone; // that it was written into
   std::int64_t base = 0;        // where the value begins
 };
 
-/// The end of what no action did: all know of it.
+/// The end of writes that no action did: visible to every action.
 constexpr std::int32_t kLongAgo = std::numeric_limits<std::int32_t>::min();
 
-/// A run of bytes that every access covers wholly or not at all.
+/// A range of bytes that every access covers entirely or not at all.
 struct Cell {
   Content content;
   std::uint32_t writer = kNone;         // the last action that wrote here
@@ -32,22 +32,22 @@ struct Cell {
   std::uint32_t reader_lane = kNone;    // since the last write: the one stream that read; kNone: none
   std::int32_t reader_end = 0;          // its last read
   bool many_readers = false;            // more streams read: see reads_
-  std::uint32_t read_stamp = kNone;     // the action, and its operand, that reads here right now
+  std::uint32_t read_stamp = kNone;     // the current action, and its operand, if it reads here
   std::uint32_t read_operand = 0;
   std::uint32_t write_stamp = kNone;
 };
 
-/// What an action does to a run of cells; the same in both steps.
+/// An access of an action to a range of cells; the same in both steps.
 struct Access {
   enum class Kind : std::uint8_t { read_value, read_sum, read_state, read_param, write_value, write_sum, write_garbage, write_param, write_state } kind = Kind::write_garbage;
   std::uint32_t first = 0, last = 0;  // cells
   std::uint32_t buffer = kNone;
   std::int64_t base = 0;
-  std::uint32_t id = kNone;     // the output, of a term that of its sum; read_state, write_state: the bucket
-  std::uint32_t other = kNone;  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that may lie there; write_sum: which contribution
+  std::uint32_t id = kNone;     // the output, for a term the output of its sum; read_state, write_state: the bucket
+  std::uint32_t other = kNone;  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that may have been there; write_sum: number of the contribution
 };
 
-/// Numbers the bytes at which accesses begin and end. Places are used over and over: few of them differ.
+/// Numbers the offsets at which accesses begin and end. There are few distinct ones.
 class Edges {
  public:
   void clear() {
@@ -82,7 +82,7 @@ class Edges {
 };
 
 /// Runs the actions of one role twice, in an order in which they may end. Every access is checked against the last write of its bytes, every
-/// write also against the reads since: by induction all conflicting pairs are ordered then, and what the bytes hold does not depend on timing.
+/// write also against the reads since: by induction all conflicting pairs are ordered then, and the content does not depend on timing.
 class RoleMemoryCheck {
  public:
   RoleMemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
@@ -129,7 +129,7 @@ class RoleMemoryCheck {
     accesses_.push_back(access);
   }
 
-  /// The arena in the memory of the host counts on, far behind that of the device.
+  /// Offsets of the arena in the memory of the host start far beyond those of the device.
   static constexpr std::int64_t kHost = std::int64_t{1} << 60;
   static std::int64_t begin_of(const dag::Buffer& buffer) { return buffer.offset + (is_on_host(buffer.cls) ? kHost : 0); }
 
@@ -197,8 +197,8 @@ class RoleMemoryCheck {
     cells_.assign(bytes.size(), {});
   }
 
-  /// A collective runs over a bucket that is cut as it lies. It writes the gaps of gradients and parameters that are whole for a while only, between parameters and behind the last: with zeros, or with
-  /// what the members have there. Gaps of state are nobody else's (`check_state`).
+  /// A collective on a sharded bucket includes its padding. It writes the padding of full gradients and parameters with a live range within the step:
+  /// with zeros, or with the members' padding. No other value uses the padding of state (`check_state`).
   void gaps(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
     if (entry.bucket == kNone || !(scatters_members(entry.kind) || unites_blocks(entry.kind))) return;
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
@@ -256,7 +256,7 @@ class RoleMemoryCheck {
     }
     if (adds_members(entry.kind) || unites_blocks(entry.kind)) access.other = out;
     if (gathers_members(entry.kind)) {
-      // The output that carries the member's own input may stay where it is.
+      // The output that carries the member's own input may be in place.
       for (std::uint32_t p = 0; p < ports.size(); ++p) {
         if (facts_.origin[id] == facts_.origin[ports[p].output]) access.other = p;
       }
@@ -266,7 +266,7 @@ class RoleMemoryCheck {
 
   std::uint32_t param_of(const RoleView::Entry& entry, const Input& edge) const {
     if (edge.source.node.valid()) return dag_.buckets[facts_.node(edge.source.node).subject.bucket().index()].params[edge.source.index].value();
-    if (entry.bucket != kNone) return dag_.buckets[entry.bucket].params.front().value();  // a block goes by its first
+    if (entry.bucket != kNone) return dag_.buckets[entry.bucket].params.front().value();  // a shard is named by its first parameter
     return dag_.bodies[entry.body].inputs[edge.port].param.value();
   }
 
@@ -297,7 +297,7 @@ class RoleMemoryCheck {
         }
       }
     }
-    // Reads count from here on: a cell that the action itself overwrote needs none.
+    // Reads are recorded only now: a cell that the action itself overwrote needs none.
     for (access = first; access != reads_end; ++access) {
       for (std::uint32_t c = access->first; c < access->last; ++c) {
         Cell& cell = cells_[c];
@@ -312,7 +312,7 @@ class RoleMemoryCheck {
     }
   }
 
-  /// What was this step is the step before from here on.
+  /// From here on this step is the previous one.
   void begin_next_step() {
     const auto age = [&](std::int32_t& end, std::uint32_t lane) {
       if (end != kLongAgo) end -= static_cast<std::int32_t>(lanes_[lane].size);
@@ -325,7 +325,7 @@ class RoleMemoryCheck {
     }
   }
 
-  /// The action at hand starts after this many of a stream have ended.
+  /// The current action starts after this many actions of a stream have ended.
   bool after(std::uint32_t lane, std::int32_t end) const { return counts_[lane] >= end; }
   bool after_write(const Cell& cell) const { return after(cell.writer_lane, cell.writer_end); }
 
@@ -354,10 +354,10 @@ class RoleMemoryCheck {
     return {};
   }
 
-  /// What an update left there, in the step before at the latest.
+  /// Checks that an update of the previous step wrote it, or that it is the initial state.
   void read_state(std::uint32_t a, const Access& access) {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
-      if (!after_write(cells_[c])) return race(a, cells_[c].writer, "reads what is written by");
+      if (!after_write(cells_[c])) return race(a, cells_[c].writer, "reads bytes written by");
       const Content& has = cells_[c].content;
       if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer && has.id == access.id && has.base == access.base)) continue;
       reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
@@ -390,7 +390,7 @@ class RoleMemoryCheck {
     }
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       Cell& cell = cells_[c];
-      if (!after_write(cell)) return race(a, cell.writer, "reads what is written by");
+      if (!after_write(cell)) return race(a, cell.writer, "reads bytes written by");
       Content& has = cell.content;
       if (has.kind == Content::Kind::initial && wanted.kind == Content::Kind::claimed) has = wanted;
       if (has.kind != wanted.kind || has.id != wanted.id || has.count != wanted.count || has.base != wanted.base || has.step != wanted.step ||
@@ -413,7 +413,7 @@ class RoleMemoryCheck {
     if (cells_[c].writer != kNone) report.related(plan_.loc(cells_[c].writer), "`{}` wrote there last", plan_.name(cells_[c].writer));
   }
 
-  /// Whether a parameter stands there by its bucket: in order, each on a boundary.
+  /// Whether the parameter is at its place in the bucket: in order, each aligned.
   bool state_place(const Access& access, std::uint32_t param) const {
     for (const dag::Buffer& buffer : role_->buffers) {
       if (buffer.cls != dag::BufferClass::parameters || !buffer.bucket.valid()) continue;
@@ -459,7 +459,7 @@ class RoleMemoryCheck {
     }
     for (std::uint32_t c = access.first; accumulate && c < access.last; ++c) {
       const Content& has = cells_[c].content;
-      if (!after_write(cells_[c])) return race(a, cells_[c].writer, "adds to what is written by");
+      if (!after_write(cells_[c])) return race(a, cells_[c].writer, "adds to bytes written by");
       if (has.kind == Content::Kind::sum && has.id == access.id && has.step == step_ && has.base == access.base && has.count + 1 == content.count) continue;
       reports_.sink.report(Code::wrong_accumulation, plan_.loc(a), "`{}` adds contribution `{}` to bytes that hold {}", plan_.name(a), place, describe(has));
       return;
@@ -467,7 +467,7 @@ class RoleMemoryCheck {
     write(a, access, content, kNone);
   }
 
-  /// An update starts from what the parameter was: its first value, or that of the step before.
+  /// An update reads the parameter's initial value, or that of the previous step.
   void write_param(std::uint32_t a, const Access& access) {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       const Content& has = cells_[c].content;
@@ -475,14 +475,15 @@ class RoleMemoryCheck {
       if (has.kind == Content::Kind::claimed && has.id == access.other && has.base == access.base) continue;
       if (has.kind == Content::Kind::value && left_by(has.id) == access.id && has.step != step_ && has.base == access.base) continue;
       reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs parameter `{}`, but its bytes hold {}", plan_.name(a), facts_.text(dag_.params[access.other].name), describe(has));
-      break;  // what reads the parameter from here on finds it
+      break;  // later reads of the parameter find this value
     }
     Access made = access;
     made.other = kNone;
     write_output(a, made);
   }
 
-  /// The output of an update that a parameter is: a gather passes on what it takes, but for a copy of parameters that are cut.
+  /// The output of the update that made a parameter. An all-gather passes its inputs on, except that it makes a copy if
+  /// parameters are sharded at rest.
   std::uint32_t left_by(std::uint32_t output) const {
     const Port port = facts_.port(output);
     if (!unites_blocks(facts_.kind[port.node.index()]) || dag_.cuts_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
@@ -503,7 +504,7 @@ class RoleMemoryCheck {
     write(a, access, content, kNone);
   }
 
-  /// `in_place`: the operand that may have been read from the same place.
+  /// `in_place`: the operand that may have been read from the same bytes.
   void write(std::uint32_t a, const Access& access, const Content& content, std::uint32_t in_place) {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       Cell& cell = cells_[c];
@@ -511,7 +512,7 @@ class RoleMemoryCheck {
         reports_.sink.report(Code::wrong_operand, plan_.loc(a), "two operands of `{}` share bytes of the arena of `{}`", plan_.name(a), facts_.text(role_->name));
         return;
       }
-      if (!after_write(cell)) return race(a, cell.writer, "overwrites what is written by");
+      if (!after_write(cell)) return race(a, cell.writer, "overwrites bytes written by");
       if (cell.many_readers) {
         std::int32_t* const reads = reads_.data() + std::size_t{c} * before_->width();
         reads[cell.reader_lane] = cell.reader_end;
@@ -534,7 +535,7 @@ class RoleMemoryCheck {
 
   void race_with_read(std::uint32_t a, std::uint32_t lane, std::int32_t end) {
     const std::uint32_t position = static_cast<std::uint32_t>(end > 0 ? end : end + static_cast<std::int32_t>(lanes_[lane].size)) - 1;
-    race(a, plan_.action_at[lanes_[lane].first + position], "overwrites what is read by");
+    race(a, plan_.action_at[lanes_[lane].first + position], "overwrites bytes read by");
   }
 
   bool same_place(std::uint32_t a, std::uint32_t operand, const Access& access) const { return accesses_[first_access_[a - first_action_] + operand].base == access.base; }
@@ -554,9 +555,9 @@ class RoleMemoryCheck {
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> first_access_;
   std::vector<Cell> cells_;
-  std::vector<std::int32_t> reads_;  // per cell and stream, where several streams read: the last end that must come before a write
+  std::vector<std::int32_t> reads_;  // per cell and stream, if several streams read: the last end that must come before a write
   int step_ = 0;
-  // The action at hand.
+  // The current action.
   const std::int32_t* counts_ = nullptr;
   std::uint32_t stamp_ = 0, lane_ = 0;
   std::int32_t end_ = 0;
@@ -564,7 +565,7 @@ class RoleMemoryCheck {
 
 }  // namespace
 
-// What it is lies in the unnamed namespace, where the compiler knows all callers.
+// The implementation is in the unnamed namespace, so the compiler knows all callers.
 class MemoryCheck::RoleMemory : public RoleMemoryCheck {
   using RoleMemoryCheck::RoleMemoryCheck;
 };

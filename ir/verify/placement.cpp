@@ -66,7 +66,7 @@ class Placement {
     }
   }
 
-  /// A device keeps an order of what it runs itself; nothing but a message makes another one wait.
+  /// A device orders only its own nodes; only a message makes another one wait.
   void temporal(NodeId first, NodeId second) {
     const Node& before = facts_.node(first);
     const Node& after = facts_.node(second);
@@ -122,14 +122,14 @@ class Placement {
     const Node& send = facts_.node(comm.members[0]);
     const Node& recv = facts_.node(comm.members[1]);
     if (!is_send(send.kind) || !is_recv(recv.kind)) return unmatched(comm, "a message goes from a send to a recv");
-    if (send.devices != from_ || recv.devices != to_) {  // those of the message before fit
+    if (send.devices != from_ || recv.devices != to_) {  // the ends of the previous message fit
       if (dag_.device_sets[send.devices].intersects(dag_.device_sets[recv.devices])) return unmatched(comm, "both ends share a device");
       if (whole_[send.devices.index()] != whole_[recv.devices.index()]) return unmatched(comm, "its ends do not pair by coordinate");
       from_ = send.devices;
       to_ = recv.devices;
     }
     if (send.instance != recv.instance) return unmatched(comm, "its ends belong to different instances");
-    // One producer, each of its values once: what is sent twice would be received into two places.
+    // One producer, each of its values once: a value sent twice would be received into two buffers.
     const std::span<const Input> inputs = dag_.inputs_of(send);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].source.node != inputs[0].source.node) return unmatched(comm, "it carries values of several producers");
@@ -151,7 +151,7 @@ class Placement {
   Facts& facts_;
   const Dag& dag_;
   std::vector<AxisMask> whole_;        // per device set
-  std::vector<DeviceSetId> devices_;   // per node, beside each other: nodes are large, and edges visit them in no order
+  std::vector<DeviceSetId> devices_;   // per node, in a compact table, because edges visit nodes at random
   enum class Readers : std::uint8_t { none, others, named };
   std::vector<Readers> readers_;       // per recv: whether the chunk that it names reads it
   DeviceSetId from_, to_;              // of a message whose ends fit
@@ -201,7 +201,7 @@ class Order {
   }
 
  private:
-  /// The places of an order that does not name every node once.
+  /// The places of the order; reports an order that does not name every node once.
   bool find_positions(std::vector<std::uint32_t>& position) {
     position.assign(dag_.nodes.size(), kNone);
     for (std::size_t i = 0; i < dag_.order.size(); ++i) {
@@ -231,7 +231,7 @@ class Order {
     }
   }
 
-  /// They are added as they are made.
+  /// Terms are added in the order in which they are made.
   void terms(NodeId id, const std::vector<std::uint32_t>& position) {
     for_each_port(dag_, facts_.node(id), [&](std::span<const Input> sources) {
       for (std::size_t k = 1; k < sources.size(); ++k) {
@@ -243,10 +243,10 @@ class Order {
     });
   }
 
-  /// Neither none nor that of the work, of which something is said already.
+  /// Neither missing nor the stream of work: both are reported elsewhere.
   static bool for_communication(dag::StreamId stream) { return stream.valid() && stream.value() != 0; }
 
-  /// A communicator stands on one stream at all its members.
+  /// A communicator is on one stream at all its members.
   void one_stream(const dag::Comm& comm) {
     const Node& first = facts_.node(comm.members.front());
     for (const NodeId id : comm.members) {

@@ -9,11 +9,11 @@
 
 namespace piper::verify {
 
-/// An action as progress and happens-before see it.
+/// An action in the graph of progress and happens-before.
 struct Step {
   std::uint32_t node = 0;
   std::uint32_t comm = kNone;  // none: no communication
-  std::uint32_t lane = 0;      // the role's streams are numbered anew, in the order of their first actions
+  std::uint32_t lane = 0;      // index of its stream among the role's streams, in the order of their first actions
   std::uint32_t position = 0;  // in its stream
 };
 
@@ -24,7 +24,7 @@ struct Lane {
   std::uint32_t first = 0;  // into PlanFacts::action_at
 };
 
-/// Actions of all roles are numbered through: role r's action i is first_action[r] + i.
+/// Actions are numbered over all roles: action i of role r is first_action[r] + i.
 struct PlanFacts {
   explicit PlanFacts(Facts& facts) : facts(facts), plan(*facts.dag.plan) {}
 
@@ -38,13 +38,13 @@ struct PlanFacts {
   std::vector<std::uint32_t> action_at;     // actions by lane and position
   std::vector<std::uint32_t> first_target;  // per action, one more
   std::vector<std::uint32_t> targets;       // the action that each wait names, in the order of the waits
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // sorted: nodes (later, earlier) of temporal edges that the global order alone does not keep
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // sorted: nodes (later, earlier) of temporal edges that the global order does not imply
   std::vector<std::uint32_t> ended;         // all actions, role by role, each role's in an order in which they can end
 
   const dag::Role& role(std::uint32_t action) const { return plan.roles[role_of[action]]; }
   const Action& action(std::uint32_t id) const { return plan.roles[role_of[id]].actions[id - first_action[role_of[id]]]; }
   const Lane& lane(std::uint32_t id) const { return lanes[first_lane[role_of[id]] + steps[id].lane]; }
-  /// The action before it in its stream; the last one, of the step before, for the first.
+  /// The previous action of its stream; for the first one, the last action of the previous step.
   std::uint32_t before(std::uint32_t id) const {
     const Lane& own = lane(id);
     return action_at[own.first + (steps[id].position == 0 ? own.size : steps[id].position) - 1];
@@ -65,11 +65,11 @@ struct PlanFacts {
 class HappensBefore {
  public:
   explicit HappensBefore(const PlanFacts& plan) : plan_(plan) {}
-  /// From here on it speaks of this role. `plan.ended` must be filled: the proof of progress comes first.
+  /// Computes the counts of this role. `plan.ended` must be filled by the check of progress.
   void set_role(std::uint32_t role);
   /// The counts of an action, by lane.
   const std::int32_t* row(std::uint32_t action) const { return counts_.data() + std::size_t{action - first_} * width_; }
-  /// Of a row: the lanes, and padding.
+  /// The length of a row: the lanes, and padding.
   std::size_t width() const { return width_; }
   /// Action b ended before a starts: b of the same step, or of the step before when `previous`.
   bool ended_before(std::uint32_t b, std::uint32_t a, bool previous) const {
@@ -85,12 +85,12 @@ class HappensBefore {
   std::vector<std::int32_t> sizes_;   // per lane
 };
 
-/// What one role reads and writes, in issue order: its part of the DAG's tables, which lies scattered there.
+/// The reads and writes of one role in issue order, copied from the DAG's tables into compact ones.
 class RoleView {
  public:
   struct Port {
     std::uint32_t edge = 0;          // its source, in the edge pool
-    std::uint32_t output = kNone;    // that it reads; none: a parameter that no update of this program leaves
+    std::uint32_t output = kNone;    // the output that it reads; kNone: a parameter without an update in this program
     dag::EdgeClass cls = dag::EdgeClass::data;
   };
   struct Entry {
@@ -106,7 +106,7 @@ class RoleView {
   std::uint32_t number() const { return number_; }
   const dag::Role& role() const { return plan_.plan.roles[number_]; }
   std::size_t size() const { return entries_.size() - 1; }
-  /// The role's action of a node; kNone where it has none.
+  /// The role's action of a node; kNone if it has none.
   std::uint32_t action_of(std::uint32_t node) const { return local_[node] < size() && entries_[local_[node]].node == node ? local_[node] : kNone; }
   const Entry& entry(std::size_t local) const { return entries_[local]; }
   std::span<const Port> ports(std::size_t local) const {
@@ -126,32 +126,32 @@ class RoleView {
 struct Windows {
   explicit Windows(const PlanFacts& plan) : least(plan.plan.communicators.size(), 1), far(least.size()) {}
   std::vector<std::uint32_t> least;                           // per communicator
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> far;   // the two messages that need it
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> far;   // the two messages that require it
 };
 
-/// What is added in one place.
+/// In-place sums and their terms.
 struct Sums {
   explicit Sums(const Facts& facts);
   std::vector<std::uint32_t> sum_of;  // per output that is a sum, or a term of one: the sum's output; kNone: neither
-  std::vector<std::uint32_t> place;   // per output: which term it is; of a sum how many it has
+  std::vector<std::uint32_t> place;   // per output: the number of a term; for a sum, the number of its terms
 };
 
 /// Roles cover the mesh; each has exactly the actions of its devices; streams and communicators fit. Fills the tables.
 /// False: the plan is too broken for the other checks.
 bool check_plan_shape(PlanFacts& plan);
-/// Every rank's issue order follows the global order, in which a communication is one point, and waits look back: then nothing can hang, and actions can
-/// end in the order of issue. Fills `ended`. False says nothing.
+/// Every rank's issue order follows the global order, in which a communication is one point, and waits look back: then there is no deadlock, and
+/// actions can end in issue order. Fills `ended`. False proves nothing.
 bool follows_global_order(PlanFacts& plan);
-/// Nothing can hang. Fills `ended`. False: it can hang.
+/// There is no deadlock. Fills `ended`. False after a report.
 bool check_progress(PlanFacts& plan);
 /// Operands of one role: their number, inside their buffers, buffers inside the arena.
 void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports);
-/// State of one role: buffers of its buckets, and where an update finds them. Its operands must fit.
+/// State of one role: the buffers of its buckets and their places in updates. Its operands must fit.
 void check_state(const PlanFacts& plan, const RoleView& view, Reports reports);
-/// The bytes that live at most, of a role in which all else is right. They are the largest sum of sizes, in steps of 64, at one action in issue
-/// order: state always, a workspace during its action, any other buffer from the first to the last action that names it.
+/// The maximum of live bytes of a role that passed all other checks: the largest sum of sizes, in steps of 64, at one action in issue order.
+/// State is always live, a workspace during its action, any other buffer from the first to the last action that names it.
 void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports reports);
-/// Races, values and accumulation over two steps, role by role.
+/// Data races, values and accumulation over two steps, role by role.
 class MemoryCheck {
  public:
   MemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports);
@@ -162,11 +162,11 @@ class MemoryCheck {
   class RoleMemory;
   std::unique_ptr<RoleMemory> memory_;
 };
-/// No receive of one role is posted before its window allows; collects what its messages need.
+/// No receive of one role is posted before its window allows; collects the windows that its messages need.
 void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports);
 /// The role's streams and waits keep the temporal edges of `issued_after`.
 void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports);
-/// Every communicator says the window that its messages need, and has no smaller one.
+/// The minimum window of every communicator is the one that its messages need, and its window is not smaller.
 void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports reports);
 
 }  // namespace piper::verify

@@ -21,7 +21,7 @@ class Shape {
     if (!facts_.ok()) return false;
     communicators();
     for (const auto& [before, after] : dag_.temporal) {
-      // Work stands on one stream, which keeps its order.
+      // All work is on one stream, which keeps its order.
       if (is_communication(facts_.kind[before.index()]) || is_communication(facts_.kind[after.index()])) plan_.issued_after.emplace_back(after.value(), before.value());
     }
     std::sort(plan_.issued_after.begin(), plan_.issued_after.end());
@@ -80,7 +80,7 @@ class Shape {
     return true;
   }
 
-  /// A role's devices lie in a set when the set fixes no coordinate that the role does not have.
+  /// A role's devices are in a set if the role has every coordinate that the set fixes.
   bool in(const dag::Role& role, const DeviceSet& set) const {
     for (std::size_t axis = 0; axis < set.at.size(); ++axis) {
       if (set.at[axis] != DeviceSet::kWhole && set.at[axis] != role.at[axis]) return false;
@@ -88,11 +88,11 @@ class Shape {
     return true;
   }
 
-  /// Every device belongs to one role: the one that singles out most of its coordinates; a role of no device, and a set that holds only a
-  /// part of a role's devices, are refused.
+  /// Every device belongs to one role: the matching one with the most fixed coordinates. A role without devices, and a set with only some
+  /// devices of a role, are refused.
   void coverage() {
     const std::vector<dag::Role>& roles = plan_.plan.roles;
-    // Roles by the axes they single out; most first.
+    // Roles by the number of axes that they fix; most first.
     struct Group {
       AxisMask axes;
       std::unordered_map<std::uint64_t, std::uint32_t> roles;
@@ -217,7 +217,7 @@ class Shape {
     plan_.action_at.resize(n);
     plan_.first_target.reserve(n + 1);
     plan_.first_target.push_back(0);
-    std::vector<std::uint32_t> lane_of(dag_.streams.size(), kNone);  // of the role at hand
+    std::vector<std::uint32_t> lane_of(dag_.streams.size(), kNone);  // of the current role
     for (std::uint32_t r = 0; r < plan_.plan.roles.size() && !facts_.enough(); ++r) {
       const dag::Role& role = plan_.plan.roles[r];
       const std::uint32_t first = plan_.first_action[r];
@@ -268,7 +268,7 @@ class Shape {
     plan_.first_lane.push_back(static_cast<std::uint32_t>(plan_.lanes.size()));
   }
 
-  /// Actions are enqueued in issue order: the event that this one waits for would not be recorded yet.
+  /// Actions are enqueued in issue order, so the event of a later action would not be recorded yet.
   void later(std::uint32_t action, std::uint32_t target) {
     facts_.sink.report(Code::wrong_wait, plan_.loc(action), "`{}` waits for `{}`, which role `{}` issues after it", plan_.name(action), plan_.name(target), role_name(plan_.role_of[action]))
         .related(plan_.loc(target), "`{}` is here", plan_.name(target));
@@ -391,7 +391,7 @@ void RoleView::set_role(std::uint32_t number) {
 
 std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& read) const {
   if (read.output != kNone) return plan_.facts.output_bytes[read.output];
-  if (entry.body == kNone) {  // a gather of what is kept in blocks
+  if (entry.body == kNone) {  // an all-gather of parameters sharded at rest
     const dag::Bucket& bucket = plan_.facts.dag.buckets[entry.bucket];
     return parameter_bytes(plan_.facts.dag, bucket, bucket_elements(plan_.facts.dag, bucket) / shares_of(plan_.facts.dag, bucket));
   }
@@ -401,7 +401,7 @@ std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& r
 
 namespace {
 
-/// Whole gradients or parameters of which a device keeps a block, called after their sum or the gather that begins their life.
+/// Full gradients or parameters of a sharded bucket, named by their sum or by the all-gather that begins their live range.
 bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
   const bool gradients = buffer.cls == dag::BufferClass::unreduced;
   const Node* const node = buffer.value.node.valid() && buffer.value.index == 0 ? &facts.node(buffer.value.node) : nullptr;
@@ -420,14 +420,14 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
   return fits;
 }
 
-/// Of values that a node makes. What comes back from the host is what it was; optimizer state passes through.
+/// The class of values that a node makes. Fetched values keep their class; optimizer state passes through.
 dag::BufferClass class_of(const Node& node) {
   if (leaves_device(node.kind)) return dag::BufferClass::offloaded;
   const bool values = returns_to_device(node.kind) && !node.subject.bucket().valid();
   return is_communication(node.kind) && !values ? dag::BufferClass::communication : dag::BufferClass::activations;
 }
 
-/// A buffer of values is as large as the value that it is called after; the others are called after none.
+/// A buffer of values has the size of the value that names it; other buffers have no value.
 bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
   if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered) return check_whole(facts, buffer, role, reports);
   if (buffer.bucket.valid() && (!is_state(buffer.cls) || buffer.cls == dag::BufferClass::scalars)) {
@@ -448,7 +448,7 @@ bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view
   return false;
 }
 
-/// An input of the action lies in that buffer.
+/// Whether an input of the action is in that buffer.
 bool names(const dag::Role& role, const Action& action, std::uint32_t inputs, dag::BufferId buffer) {
   const std::span<const dag::Operand> operands = std::span(role.operands).subspan(action.first_operand, inputs);
   return std::any_of(operands.begin(), operands.end(), [&](const dag::Operand& operand) { return operand.buffer == buffer; });
@@ -497,7 +497,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       const bool gradient = output && runs_body(entry.kind) && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
       const bool round = output && scatters_members(entry.kind) && !dag.buckets[entry.bucket].gradients.repeats();
       if (operand.accumulate && !gradient && !round) {
-        reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
+        reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to its buffer, but it is no gradient", i, facts.name(action.node));
       }
       if (!output) continue;
       const bool in_place = (collective && !copies_to_or_from_host(entry.kind)) || dag.is_optimizer_state(facts.node(action.node), i - inputs);

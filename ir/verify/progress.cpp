@@ -7,8 +7,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Lets every action happen as soon as what it needs has happened, without durations (EXECUTION.md section 4). What never happens is in a cycle
-/// or behind one.
+/// Runs every action as soon as its dependencies have run, without durations (EXECUTION.md section 4). Actions that never run are in a deadlock
+/// cycle or wait for one.
 class Machine {
  public:
   /// `limited`: communications are contracted, and follow each other in each rank's issue order.
@@ -55,7 +55,7 @@ class Machine {
     for (std::uint32_t a = 0; a < n_; ++a) {
       if (pending_[a] == 0 && !started_[a]) start(a);
     }
-    // `ended_` is the queue: what an end releases starts, and ends itself unless it waits for a partner.
+    // `ended_` is the queue: an end starts the actions that it releases, and these end unless they wait for a partner.
     for (std::size_t k = 0; k < ended_.size(); ++k) {
       const std::uint32_t a = ended_[k];
       const Lane& lane = plan_.lane(a);
@@ -67,14 +67,14 @@ class Machine {
     return ended_.size() == n_;
   }
 
-  /// Role by role.
+  /// The ended actions, role by role.
   std::vector<std::uint32_t> take_ended() {
     std::vector<std::uint32_t> sorted(n_), fill(plan_.first_action.begin(), plan_.first_action.end() - 1);
     for (const std::uint32_t a : ended_) sorted[fill[plan_.role_of[a]]++] = a;
     return sorted;
   }
 
-  /// Who waits for whom, until the first repeats.
+  /// Reports a cycle: follows waits until an action repeats.
   void tell() {
     std::uint32_t at = 0;
     while (has_ended_[at]) ++at;
@@ -205,7 +205,7 @@ bool check_progress(PlanFacts& plan) {
 
 namespace {
 
-/// A count far below any real one: nothing is known to have ended.
+/// A count far below any real one: no action is known to have ended.
 constexpr std::int32_t kNever = -(1 << 30);
 /// Rows are padded to whole blocks, which become vector instructions.
 constexpr std::size_t kBlock = 4;
@@ -216,7 +216,7 @@ void raise(std::int32_t* __restrict own, const std::int32_t* __restrict theirs, 
   }
 }
 
-/// What the step before knew of its own step; what reaches further back means nothing here. `sizes`: of the lanes.
+/// Counts of the previous step, shifted by one step; older ones are dropped. `sizes`: of the lanes.
 void raise_across_steps(std::int32_t* __restrict own, const std::int32_t* __restrict theirs, const std::int32_t* __restrict sizes, std::size_t width) {
   for (std::size_t s = 0; s < width; s += kBlock) {
     for (std::size_t k = 0; k < kBlock; ++k) own[s + k] = std::max(own[s + k], theirs[s + k] > 0 ? theirs[s + k] - sizes[s + k] : kNever);
@@ -236,7 +236,7 @@ void HappensBefore::set_role(std::uint32_t role) {
   const Step* const steps = plan_.steps.data() + first_;
   const auto row_of = [&](std::uint32_t action) { return counts_.data() + std::size_t{action - first_} * width_; };
   const dag::Role& actions = plan_.plan.roles[role];
-  // Within a step: what an action waits for ended before it, so that its row is complete.
+  // Within a step: the targets of waits ended before, so their rows are complete.
   const auto join = [&](std::int32_t* own, std::uint32_t b) {
     const Step& step = steps[b - first_];
     raise(own, row_of(b), width_);
@@ -247,7 +247,7 @@ void HappensBefore::set_role(std::uint32_t role) {
     if (own != row_of(b)) raise_across_steps(own, row_of(b), sizes_.data(), width_);
     own[step.lane] = std::max(own[step.lane], static_cast<std::int32_t>(step.position) + 1 - sizes_[step.lane]);
   };
-  // A path from one step to the next crosses once: the first round follows those within a step, the second knows all.
+  // A path from one step to the next crosses once: the first round follows paths within a step, the second all.
   for (const bool crossing : {false, true}) {
     for (const std::uint32_t a : plan_.ended_of(role)) {
       std::int32_t* const own = row_of(a);

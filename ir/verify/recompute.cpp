@@ -9,7 +9,7 @@ namespace piper::verify {
 
 namespace {
 
-/// `R` against its `F`: bodies once, edges node by node.
+/// Checks `R` against its `F`: bodies once, edges node by node.
 class Recompute {
  public:
   explicit Recompute(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -43,14 +43,14 @@ class Recompute {
 
   void bodies(const dag::Chunk& chunk) {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
-    if (chunk.lean.valid() && full.valid() && named_alike({full, chunk.lean})) {  // other instances run the whole forward in its place
+    if (chunk.lean.valid() && full.valid() && named_alike({full, chunk.lean})) {  // other instances run the full forward in its place
       Twins twins = of_ports(body(full));
       same_operations(chunk, body(full), body(chunk.lean), twins);
     }
     if (!facts_.enough() && chunk.bodies[static_cast<std::size_t>(Pass::R)].valid()) again(chunk);
   }
 
-  /// Ports of bodies that chunks share name the values of the first of these.
+  /// Ports of a shared body name the values of its first chunk.
   bool named_alike(std::initializer_list<dag::BodyId> bodies) const {
     const auto named = [](const dag::Chunk& chunk, dag::BodyId body) { return chunk.lean == body || std::find(chunk.bodies.begin(), chunk.bodies.end(), body) != chunk.bodies.end(); };
     const auto first = [&](dag::BodyId body) { return std::find_if(dag_.chunks.begin(), dag_.chunks.end(), [&](const dag::Chunk& chunk) { return named(chunk, body); }); };
@@ -62,9 +62,9 @@ class Recompute {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
     const dag::BodyId runs = chunk.lean.valid() ? chunk.lean : full;
     for (const dag::BodyPort& port : again.outputs) {
-      if (port.kind != PortKind::saved) return wrong(chunk.loc, "`{}` makes `{}`, which is no `saved` value: what runs again serves its own backward", facts_.text(again.name), facts_.text(again.graph.value(port.value).name));
+      if (port.kind != PortKind::saved) return wrong(chunk.loc, "`{}` makes `{}`, which is no `saved` value: an `R` serves its own backward", facts_.text(again.name), facts_.text(again.graph.value(port.value).name));
     }
-    if (!runs.valid()) return;  // a missing F is told elsewhere
+    if (!runs.valid()) return;  // a missing F is reported elsewhere
     const dag::Body& forward = body(runs);
     for (const dag::BodyPort& port : forward.outputs) {
       const bool twice = port.kind == PortKind::saved && std::any_of(again.outputs.begin(), again.outputs.end(), [&](const dag::BodyPort& made) { return made.global_value == port.global_value; });
@@ -72,7 +72,7 @@ class Recompute {
     }
     Twins twins = of_ports(forward);
     if (!all_read(chunk, again) || !same_operations(chunk, forward, again, twins) || !full.valid() || full == runs || !named_alike({full, runs, chunk.bodies[static_cast<std::size_t>(Pass::R)]})) return;
-    // The whole forward keeps what this makes. Values that only the lean one gives are known by their operations.
+    // The full forward keeps the values that `R` makes. Values that only the lean one outputs are matched by their operations.
     Twins of_full = of_ports(body(full)), of_lean = of_full;
     if (!same_operations(chunk, body(full), forward, of_lean)) return;
     for (const dag::BodyPort& port : forward.outputs) {
@@ -81,7 +81,7 @@ class Recompute {
     same_operations(chunk, body(full), again, of_full);
   }
 
-  /// The values of a forward by what its ports carry, and then by the values of a body that is held to it.
+  /// The values of a forward, by the model values of its ports and by the values of the body that is compared with it.
   struct Twins {
     std::map<tensor::ValueId, tensor::ValueId> of_port, of_value;
   };
@@ -96,7 +96,8 @@ class Recompute {
     return twins;
   }
 
-  /// Every operation of a body is one of the forward, on the same values, and what both give is the same. Bodies that are known by their signatures alone say nothing. False after a report.
+  /// Every operation of a body is one of the forward, on the same values, and common outputs are equal. Bodies with a signature only pass. False
+  /// after a report.
   bool same_operations(const dag::Chunk& chunk, const dag::Body& forward, const dag::Body& other, Twins& twins) {
     if (forward.graph.nodes().empty() || other.graph.nodes().empty()) return true;
     for (const dag::BodyPort& port : other.inputs) {
@@ -111,7 +112,7 @@ class Recompute {
       const auto found = twins.of_value.find(value);
       return found == twins.of_value.end() ? tensor::ValueId() : found->second;
     };
-    // Two equal operations of the forward on equal values make one value.
+    // Two equal operations of the forward on equal values count as one value.
     std::multimap<std::pair<tensor::Op, std::vector<tensor::ValueId>>, tensor::NodeId> known;
     std::vector<tensor::ValueId> first(forward.graph.values().size());
     const auto first_of = [&](tensor::ValueId value) { return first[value.index()].valid() ? first[value.index()] : value; };
@@ -154,7 +155,7 @@ class Recompute {
       const tensor::ValueId made = twin_of(port.value);
       const auto given = port.kind == PortKind::loss_sum ? loss_of(forward, port.loss) : port_value(twins, port.global_value);
       if (!given || first_of(*given) == made) continue;
-      wrong(chunk.loc, "`{}` gives `{}` for what is another value in `{}`", facts_.text(other.name), facts_.text(other.graph.value(port.value).name), facts_.text(forward.name));
+      wrong(chunk.loc, "`{}` gives `{}` for a port that has another value in `{}`", facts_.text(other.name), facts_.text(other.graph.value(port.value).name), facts_.text(forward.name));
       return false;
     }
     return true;
@@ -171,7 +172,7 @@ class Recompute {
     return std::nullopt;
   }
 
-  /// Every operation that runs again has a reader, because it takes time. False after a report.
+  /// Every recomputed operation has a reader, because it takes time. False after a report.
   bool all_read(const dag::Chunk& chunk, const dag::Body& again) {
     std::vector<bool> read(again.graph.values().size());
     for (const dag::BodyPort& port : again.outputs) read[port.value.index()] = true;
@@ -188,7 +189,7 @@ class Recompute {
     return true;
   }
 
-  /// A value that is given elsewhere without a change may be given as a copy.
+  /// Another body may output an unchanged value as a copy.
   static bool is_copy(const tensor::Graph& graph, const tensor::Node& node) {
     return node.op == tensor::Op::broadcast && graph.type(graph.result(node)) == graph.type(graph.operands(node)[0]);
   }
@@ -208,11 +209,11 @@ class Recompute {
     }
   }
 
-  /// It reads what its forward read or made, and stands where its backward does.
+  /// `R` reads values that its forward read or made, and is on the devices of its backward.
   void inputs(NodeId id) {
     const Node& node = facts_.node(id);
     const auto forward = forward_.find({node.chunk, node.instance}), backward = backward_.find({node.chunk, node.instance});
-    if (forward == forward_.end() || backward == backward_.end()) return;  // told where instances are counted
+    if (forward == forward_.end() || backward == backward_.end()) return;  // reported by the check of instances
     if (dag_.level >= Level::placed && node.devices != facts_.node(backward->second).devices) {
       wrong(node.loc, "`{}` runs elsewhere than `{}`, which reads it", facts_.name(id), facts_.name(backward->second));
     }
@@ -225,14 +226,14 @@ class Recompute {
     }
   }
 
-  /// One value, or what each device set loads, keeps or gathers of it.
+  /// Whether two ports are the same value, or loads, copies or all-gathers of it on different device sets.
   bool same(Port a, Port b) const {
     if (a == b) return true;
     const Node &x = facts_.node(a.node), &y = facts_.node(b.node);
     return !runs_body(x.kind) && x.kind == y.kind && x.subject == y.subject && (x.instance == y.instance || unites_blocks(x.kind)) && a.index == b.index;
   }
 
-  /// What runs again is read by backwards of its own instance, and all of it is.
+  /// All outputs of `R` are read, by backwards of its own instance.
   void outputs() {
     std::vector<bool> read(facts_.owner.size());
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {

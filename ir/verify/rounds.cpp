@@ -9,8 +9,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Collectives of parameters and gradients that are cut are called after work whose round they begin or end: who reads what a gather makes whole, and whose gradients an
-/// accumulate adds and a reduce_scatter sums.
+/// Collectives of sharded parameters and gradients are named by the work whose gathered interval they begin or end: the reader of an all-gather's
+/// result, and the backward whose gradients an accumulate adds and a reduce_scatter reduces.
 class Rounds {
  public:
   explicit Rounds(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -21,7 +21,7 @@ class Rounds {
       const Node& node = facts_.node(id);
       if (!node.chunk.valid()) continue;
       if (!in_blocks(node) && !copies_to_or_from_host(node.kind)) {
-        facts_.sink.report(Code::broken_dag, node.loc, "`{}` speaks of work, and nothing of its bucket is done per round of work", facts_.name(id));
+        facts_.sink.report(Code::broken_dag, node.loc, "`{}` names work, but its bucket has no gathered intervals", facts_.name(id));
         return;
       }
       called_.insert(id);
@@ -44,13 +44,14 @@ class Rounds {
       if (adds_in_place(node.kind) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::each && of_several(node)) {
         facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(id));
       } else if (!(is_sum(node) ? sums(node) : rounds_.contains(round(id, node)))) {
-        facts_.sink.report(copies_to_or_from_host(node.kind) ? Code::wrong_edge : Code::wrong_reduction, node.loc, "`{}` is called after work that neither reads nor makes what it moves", facts_.name(id));
+        facts_.sink.report(copies_to_or_from_host(node.kind) ? Code::wrong_edge : Code::wrong_reduction, node.loc, "`{}` is named by work that neither reads nor makes its values", facts_.name(id));
       }
     }
   }
 
  private:
-  /// What orders say of gathers before there are rounds: each makes parameters whole for work that reads them, and stands behind work of their devices that runs before.
+  /// Checks all-gathers that orders place, before gathered intervals are made: each serves work that reads its parameters, and follows earlier work
+  /// of the same devices.
   bool placed() {
     std::set<std::pair<NodeId, NodeId>> seen;
     for (const dag::Dag::PlacedGather& gather : dag_.placed_gathers) {
@@ -85,7 +86,7 @@ class Rounds {
   using Round = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
   static Round round(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
 
-  /// Of gradients, on a device or over several.
+  /// A sum of gradients, on one device or over several.
   static bool is_sum(const Node& node) { return adds_in_place(node.kind) || scatters_members(node.kind); }
 
   bool of_several(const Node& sum) const {
@@ -93,7 +94,7 @@ class Rounds {
     return std::any_of(terms.begin(), terms.end(), [&](const Input& term) { return term.source.node != terms.front().source.node; });
   }
 
-  /// It adds what the work makes that it is called after, or a sum of that.
+  /// Whether its terms are made by the work that names it, or by a sum of that work.
   bool sums(const Node& node) const {
     const std::span<const Input> inputs = dag_.inputs_of(node);
     return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
@@ -112,7 +113,7 @@ class Rounds {
   Facts& facts_;
   const Dag& dag_;
   std::set<NodeId> called_;
-  std::map<Port, NodeId> leaves_;  // what is copied to the host, and by whom
+  std::map<Port, NodeId> leaves_;  // values that are copied to the host -> the copy
   std::set<Round> rounds_;
 };
 

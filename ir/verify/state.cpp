@@ -41,7 +41,7 @@ class State {
   std::string_view role_name() const { return facts_.text(role_.name); }
   std::string_view bucket_name(std::uint32_t bucket) const { return facts_.text(dag_.buckets[bucket].name); }
 
-  /// Values per parameter that the optimizer keeps; what narrow parameters are rounded from is one of them.
+  /// Values per parameter that the optimizer keeps, with the master weights of narrow parameters.
   std::int64_t slots(std::uint32_t bucket) const {
     if (!dag_.settings.optimizer) return 0;
     const directive::Optimizer& optimizer = *dag_.settings.optimizer;
@@ -53,7 +53,8 @@ class State {
     return 0;
   }
 
-  /// Parameters and gradients as large as the bucket, every slot of the optimizer as this device's share of it; so are they where they are cut.
+  /// Bytes of a state: parameters and gradients have the size of the bucket unless they are sharded, every slot of the optimizer that of this
+  /// device's shard.
   std::int64_t bytes_of(std::uint32_t bucket, BufferClass cls) const {
     const dag::Bucket& of = dag_.buckets[bucket];
     const std::int64_t elements = bucket_elements(dag_, of), block = elements / shares_of(dag_, of);
@@ -69,7 +70,7 @@ class State {
     state_.assign(dag_.buckets.size(), OfBucket{kNone, kNone, kNone});
     for (std::uint32_t b = 0; b < role_.buffers.size() && !reports_.enough(); ++b) {
       const Buffer& buffer = role_.buffers[b];
-      // Optimizer state has one place, on the host or on the device.
+      // Optimizer state is either on the host or on the device.
       const bool optimizer = buffer.cls == BufferClass::optimizer || buffer.cls == BufferClass::offloaded_optimizer;
       const auto found = std::find(kOfBucket.begin(), kOfBucket.end(), optimizer ? BufferClass::optimizer : buffer.cls);
       if (found == kOfBucket.end()) continue;
@@ -111,8 +112,8 @@ class State {
     }
   }
 
-  /// State shares no bytes, whether or not an action is seen to use them: gaps between the parameters of a bucket and behind them stay zero, so that reductions and updates may run over a bucket as
-  /// it lies. It is the front of its arena, which the two programs of a rank have in common, and ends with the scalars.
+  /// State shares no bytes, even if no action uses them: padding of a bucket stays zero, so that reductions and updates may run over the whole
+  /// bucket. State is the front of the arena, which the two programs of a rank share, and ends with the scalars.
   void front(bool host) {
     std::vector<const Buffer*> state;
     for (const Buffer& buffer : role_.buffers) {
@@ -140,7 +141,7 @@ class State {
                          how, of, state.offset, state.bytes);
   }
 
-  /// An update runs over its bucket as a whole: parameters, gradients and slots lie in the same order with the same gaps, in elements.
+  /// An update runs over its bucket as a whole: parameters, gradients and slots have the same element offsets.
   void update(std::size_t a) {
     const RoleView::Entry& entry = view_.entry(a);
     const dag::Action& action = role_.actions[a];
@@ -156,7 +157,7 @@ class State {
     if (lies_flat(action, entry.bucket, 0, inputs, bucket.gradients.repeats(), true, state[1])) lies_flat(action, entry.bucket, inputs, entry.num_outputs, bucket.parameters.repeats(), false, state[0]);
   }
 
-  /// Collectives and sums of squares of a bucket that is cut run over it as it lies, from its first value on.
+  /// Collectives and sums of squares of a sharded bucket run over it with its padding, from its first value on.
   void moved(std::size_t a) {
     const RoleView::Entry& entry = view_.entry(a);
     const dag::Action& action = role_.actions[a];
@@ -168,7 +169,8 @@ class State {
     if (values) lies_flat(action, entry.bucket, inputs, entry.num_outputs, gathers || bucket.gradients.repeats(), !gathers, kNone);
   }
 
-  /// Operands of an action from `first` on, one per parameter of the bucket, or one block, lie where the bucket has them, in that buffer; kNone: in any one. `wide`: as gradients. Others may follow.
+  /// Operands of an action from `first` on, one per parameter of the bucket or one for its shard, have the offsets of the bucket, in that buffer;
+  /// kNone: in any one. `wide`: as gradients. Other operands may follow.
   bool lies_flat(const dag::Action& action, std::uint32_t of, std::uint32_t first, std::uint32_t count, bool whole, bool wide, std::uint32_t buffer) {
     const dag::Bucket& bucket = dag_.buckets[of];
     std::int64_t at = 0;
@@ -232,7 +234,7 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
   const dag::Role& role = view.role();
   const std::size_t actions = role.actions.size();
   std::vector<std::uint32_t> seen(role.buffers.size(), kNone);  // walking backwards, by buffer: the action that named it last
-  std::vector<std::int64_t> change(actions + 1, 0);             // of the bytes that live, at the start of an action
+  std::vector<std::int64_t> change(actions + 1, 0);             // of the live bytes, at the start of an action
   for (std::uint32_t a = static_cast<std::uint32_t>(actions); a-- > 0;) {
     for (const dag::Operand& operand : std::span(role.operands).subspan(role.actions[a].first_operand, role.actions[a].num_operands)) {
       const Buffer& buffer = role.buffers[operand.buffer.index()];

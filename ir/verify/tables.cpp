@@ -116,14 +116,14 @@ class Tables {
     return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
   }
 
-  /// A body has no place of its own: that of the first chunk that names it.
+  /// The location of a body is that of the first chunk that names it.
   LocId loc_of(const dag::Body& body) const {
     const auto names = [&](dag::BodyId id) { return id.valid() && inside(id, dag_.bodies) && &dag_.bodies[id.index()] == &body; };
     const auto user = std::find_if(dag_.chunks.begin(), dag_.chunks.end(), [&](const dag::Chunk& chunk) { return names(chunk.lean) || std::any_of(chunk.bodies.begin(), chunk.bodies.end(), names); });
     return user != dag_.chunks.end() ? user->loc : LocId();
   }
 
-  /// The values that a body does not compute are its inputs, each once; it gives each thing once. A body that is known by its signature alone says nothing of its values.
+  /// The values that a body does not compute are its inputs, each once; each output occurs once. A body with a signature only has no values to check.
   bool ports_bound() {
     for (const dag::Body& body : dag_.bodies) {
       std::vector<bool> bound(body.graph.values().size());
@@ -147,7 +147,7 @@ class Tables {
     return true;
   }
 
-  /// Ports of what is passed on say which value they carry; those of a parameter and of its gradient are one value.
+  /// Ports of values between bodies name the value that they carry; a parameter and its gradient have the same one.
   bool ports_connect() {
     std::vector<tensor::ValueId> value_of(dag_.params.size());
     for (const dag::Body& body : dag_.bodies) {
@@ -168,7 +168,7 @@ class Tables {
     return true;
   }
 
-  /// The first that is wrong.
+  /// The first error.
   bool tell_comms() {
     for (const dag::Comm& comm : dag_.comms) {
       if (comm.members.empty()) return fail("a communication has no members");
@@ -179,7 +179,7 @@ class Tables {
     return true;
   }
 
-  /// What is right is found right by several threads; what is wrong is told in the order of the nodes.
+  /// Several threads find out whether there are errors; errors are reported in the order of the nodes.
   bool nodes() {
     std::atomic<bool> complete = true;
     const bool good = all_hold(request_, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
@@ -211,7 +211,7 @@ class Tables {
     if (std::size_t{node.first_input} + node.num_inputs > num_edges_) return fail(id, "has inputs outside the edge pool");
     if (runs_body(node.kind) && !(node.chunk.valid() && node.body.valid())) return fail(id, "has no chunk or no body");
     if (!may_speak_of(node.kind, node.subject.kind())) {
-      return fail(id, node.subject == dag::Subject() ? "speaks of nothing, unlike its kind" : "speaks of what its kind is not about");
+      return fail(id, node.subject == dag::Subject() ? "has no subject, unlike its kind" : "has a subject that its kind does not have");
     }
     if (node.body.valid() && !runs_body(node.kind)) return fail(id, "has a body, which only work of the model runs");
     if (node.chunk.valid() && !may_name_work(node.kind)) return fail(id, "names work of the model, unlike its kind");
@@ -242,16 +242,16 @@ class Tables {
     return true;
   }
 
-  /// Work itself, messages, and what may stand once per round of work: sums and collectives.
+  /// Work itself, messages, and nodes that may occur once per gathered interval: sums and collectives.
   static bool may_name_work(NodeKind kind) { return runs_body(kind) || is_message(kind) || is_collective(kind) || adds_in_place(kind); }
 
-  /// The name of a message is made of its other end, which may be broken.
+  /// The name of a message depends on its other end, which may be broken.
   std::string named(NodeId id) const {
     const NodeKind kind = facts_.node(id).kind;
     return is_message(kind) ? std::string(kind_name(kind)) + " node " + std::to_string(id.value()) : "`" + facts_.name(id) + "`";
   }
 
-  /// A parameter that nothing of the program updates.
+  /// A parameter without an update in this program.
   bool sourceless(const Node& node, const Input& input) const {
     if (input.cls != dag::EdgeClass::param) return false;
     if (unites_blocks(node.kind)) return dag_.forward_only || dag_.frozen(dag_.buckets[node.subject.bucket().index()]);

@@ -14,7 +14,7 @@ namespace piper::verify {
 
 namespace {
 
-/// What the nodes and edges of a level say, without the plan.
+/// Checks the nodes and edges of a level, without the plan.
 bool check_graph(Facts& facts) {
   check_header(facts);
   check_layouts(facts);
@@ -25,7 +25,7 @@ bool check_graph(Facts& facts) {
   if (facts.ok()) check_counts(facts);
   if (facts.dag.level >= Level::placed) check_placement(facts);
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);
-  if (facts.dag.level == Level::ordered && facts.ok()) check_issue_order(facts);  // of a plan its own actions say more
+  if (facts.dag.level == Level::ordered && facts.ok()) check_issue_order(facts);  // for a plan the actions are checked instead
   if (facts.ok()) check_claims(facts);
   if (facts.ok()) check_ports(facts);
   if (facts.ok()) check_recompute(facts);
@@ -34,14 +34,14 @@ bool check_graph(Facts& facts) {
   return facts.ok();
 }
 
-/// What is checked of one role at a time, once its operands fit.
+/// Checks of one role at a time, once its operands fit.
 class RoleChecks {
  public:
   struct Check {
     void (RoleChecks::*run)();
-    bool of_right_plans;  // it says nothing more of a plan of which something is told already
+    bool of_right_plans;  // it adds no information if the plan has other errors
   };
-  /// All there are: what is found right is found by `roles_hold`, what is wrong is told by `tell_roles`, one check after the other.
+  /// The list of these checks: `roles_hold` runs them without reports, `tell_roles` reports errors, one check after the other.
   static const std::array<Check, 3> kAll;
 
   RoleChecks(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), reports_(reports), view_(plan), before_(plan), memory_(plan, sums, reports), windows_(plan) {}
@@ -58,7 +58,7 @@ class RoleChecks {
   void live_bytes() { check_live_bytes(plan_, view_, reports_); }
 
   const RoleView& view() const { return view_; }
-  /// What `issue` collected.
+  /// The windows that `issue` collected.
   const Windows& windows() const { return windows_; }
 
  private:
@@ -71,7 +71,7 @@ class RoleChecks {
 };
 constexpr std::array<RoleChecks::Check, 3> RoleChecks::kAll = {{{&RoleChecks::contents, false}, {&RoleChecks::issue, false}, {&RoleChecks::live_bytes, true}}};
 
-/// Whether the operands of one role, and its state, can be looked at; before all else that is checked of it.
+/// Whether the operands and state of one role fit; a precondition of its other checks.
 bool operands_fit(const PlanFacts& plan, const RoleView& view, Reports reports) {
   const std::size_t errors = reports.sink.error_count();
   check_operands(plan, view, reports);
@@ -88,7 +88,7 @@ bool operands_fit(const PlanFacts& plan, Reports reports) {
   return reports.ok();
 }
 
-/// All checks of roles, without a report; they share nothing, so several threads take them in turn.
+/// All checks of roles, without reports. Roles are independent, so several threads run them.
 bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   const std::size_t roles = plan.plan.roles.size();
   std::atomic<std::size_t> next = 0;
@@ -115,15 +115,15 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   return good && reports.ok();
 }
 
-/// Whether all is right, without a report. What is right is found right in the plan's own order, and checks that share nothing run at once; what
-/// is wrong is told by one check after the other, in an order that depends on nothing but the DAG.
+/// Whether there are no errors, without reports. Checks follow the plan's own order, and independent checks run concurrently. Errors are
+/// reported by a second run, one check after the other, in an order that depends only on the DAG.
 bool holds(const Facts& facts) {
   const Dag& dag = facts.dag;
   DiagnosticSink dag_sink(dag.context->locations), plan_sink(dag.context->locations);
   Facts dag_facts(facts, dag_sink), plan_facts(facts, plan_sink);
   PlanFacts plan(plan_facts);
   bool flow_holds = false, graph_holds = false, plan_holds = false;
-  std::latch flow_checked(1);  // the first of the two never waits for the second, which waits for what the first throws, too
+  std::latch flow_checked(1);  // the first of the two never waits for the second; the second also wakes if the first throws
   const auto flow = [&] {
     const auto tell = llvm::make_scope_exit([&] { flow_checked.count_down(); });
     check_flow(dag_facts);
@@ -147,7 +147,7 @@ bool holds(const Facts& facts) {
 bool tell_roles(PlanFacts& plan, const Sums& sums) {
   const Reports reports = plan.facts.reports();
   if (!operands_fit(plan, reports) || !check_progress(plan)) return false;
-  // Ranks need not issue their actions along the global order here, so that no temporal edge is kept by it.
+  // Here ranks need not issue their actions in the global order, so it implies no temporal edge.
   plan.issued_after.clear();
   for (const auto& [before, after] : plan.facts.dag.temporal) plan.issued_after.emplace_back(after.value(), before.value());
   std::sort(plan.issued_after.begin(), plan.issued_after.end());
@@ -206,7 +206,7 @@ bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
       const std::uint32_t target = targets[w];
       const auto size = static_cast<std::int32_t>(plan.lane(target).size);
       const std::int32_t wanted = static_cast<std::int32_t>(waits[w].position) + 1 - (waits[w].distance == 1 ? size : 0);
-      // What the action knows without this wait: from its stream and its other waits.
+      // The ends that the action is ordered after without this wait: by its stream and its other waits.
       const auto known = [&](std::uint32_t b, bool previous) {
         std::int32_t count = before.row(b)[plan.steps[target].lane];
         if (plan.steps[b].lane == plan.steps[target].lane) count = static_cast<std::int32_t>(plan.steps[b].position) + 1;

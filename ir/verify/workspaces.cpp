@@ -11,12 +11,12 @@ namespace {
 using dag::Node;
 using dag::NodeKind;
 
-/// What nodes need, asked once per body.
+/// The workspaces of nodes, requested once per body.
 class Needs {
  public:
   Needs(const dag::Dag& dag, const dag::WorkspaceBytes& needed) : dag_(dag), needed_(needed), of_body_(dag.bodies.size()) {}
 
-  /// None: it cannot be known.
+  /// None if it is unknown.
   std::optional<std::int64_t> of(const Node& node) {
     switch (node.kind) {
       case NodeKind::chunk: {
