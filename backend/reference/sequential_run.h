@@ -2,7 +2,7 @@
 // The one-device run of a program: every node of its DAG for every device in turn, one after the other, on one thread.
 //
 // It shares bodies, kernels and the order of additions with the program, and nothing else: no plan, no streams, no messages, no arena, no
-// generated code. So a program must give the same bits (EXECUTION.md section 6), and differences are faults of what it does not share.
+// generated code. So a program must give the same bits (docs/execution.md section 6), and differences are faults of what it does not share.
 //
 //   SequentialRun run(dag, host, seed);            // dag.level >= ordered
 //   initialise(run.params());

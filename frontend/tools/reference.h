@@ -1,5 +1,5 @@
 #pragma once
-// `train --reference`: the program against the one-device step (EXECUTION.md section 6).
+// `train --reference`: the program against the one-device step (docs/execution.md section 6).
 
 #include "frontend/tools/cuda_job.h"
 #include "frontend/tools/session.h"

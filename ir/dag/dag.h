@@ -1,5 +1,5 @@
 #pragma once
-// The training DAG: every computation and communication of one step on all devices (EXECUTION.md section 2).
+// The training DAG: every computation and communication of one step on all devices (docs/execution.md section 2).
 //
 // One type for six levels; `level` determines which facts exist. A node on k devices is one node (SPMD). Nodes are flat, ids are
 // positions, text

@@ -1,5 +1,5 @@
 #pragma once
-// The plan: the actions of each role and the memory of its values (EXECUTION.md sections 3 to 5).
+// The plan: the actions of each role and the memory of its values (docs/execution.md sections 3 to 5).
 //
 // A role is a class of ranks whose programs differ only in tables. Its actions are in issue order, each on a stream; positions count per
 // stream. A wait names the end of an action on another stream of the same rank, at step distance 0 or 1. Buffers are byte ranges of the

@@ -7,7 +7,7 @@ namespace piper::verify {
 
 namespace {
 
-/// Runs every action as soon as its dependencies have run, without durations (EXECUTION.md section 4). Actions that never run are in a deadlock
+/// Runs every action as soon as its dependencies have run, without durations (docs/execution.md section 4). Actions that never run are in a deadlock
 /// cycle or wait for one.
 class Machine {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// Checks a training DAG at the level it declares; each level includes those below it (EXECUTION.md sections 2 to 6).
+// Checks a training DAG at the level it declares; each level includes those below it (docs/execution.md sections 2 to 6).
 //
 // Guarantees: shares no code with the passes that make DAGs; reads only the DAG; accepts any DAG as input, however broken; time and memory are
 // near-linear; a DAG that passes at level planned has no deadlock under any timing and no data race, and computes every value, gradient, update

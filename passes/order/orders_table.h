@@ -1,5 +1,5 @@
 #pragma once
-// The order of work on every rank as plain data: what `show orders` and `show grid` print (DESIGN section 8 has the JSON).
+// The order of work on every rank as plain data: what `show orders` and `show grid` print (docs/cli.md section 4 has the JSON).
 //
 // Rows are the ranks that the orders speak of, replicas collapsed; without an order, and for ranks that no order claims, the distinct device sets
 // that run chunks. Consecutive chunks of one stage, pass and instance are one operation. A forward that runs again in pieces between the pieces of its backward is

@@ -1,5 +1,5 @@
 #pragma once
-// Rounds: reductions and gathers of what is cut, as often as the order of the work asks for (LAYOUTS.md section 3).
+// Rounds: reductions and gathers of what is cut, as often as the order of the work asks for (docs/layouts.md section 3).
 //
 // Below, every bucket whose gradients are cut has one accumulate and one reduce_scatter per home, and one whose parameters are cut one gather. A *run* is the uses of a bucket at a home
 // with no other work of its devices between them, in issue order. Per run that reads the parameters there is one gather, before the first use of the run `prefetch` runs

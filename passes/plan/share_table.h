@@ -1,5 +1,5 @@
 #pragma once
-// State and traffic of buckets beside the formulas of ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054; LAYOUTS.md section 3). What `show memory` and `show comm` print below
+// State and traffic of buckets beside the formulas of ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054; docs/layouts.md section 3). What `show memory` and `show comm` print below
 // their tables where something is cut.
 //
 // The formulas know the bytes of parameters, how many devices share them, and how often a plan reduces and gathers; the planned bytes are those of buffers and

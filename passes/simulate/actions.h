@@ -1,6 +1,6 @@
 #pragma once
 // The simulator of plans: each role issues its actions on their streams, waits for the events of the plan and for its partners, and takes the time that work and
-// messages take on a machine (EXECUTION.md sections 3 and 8).
+// messages take on a machine (docs/execution.md sections 3 and 8).
 //
 //   const Timeline timeline = simulate_actions(dag, action_costs(dag, {.flops = 1e12}));
 //   timeline.ranks[0].peak_bytes <= timeline.ranks[0].planned_bytes

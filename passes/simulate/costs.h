@@ -1,5 +1,5 @@
 #pragma once
-// What operations cost in `--cost` mode (DESIGN.md section 8): times of one microbatch on one device share, 1/P of the model, and what is kept of activations.
+// What operations cost in `--cost` mode (docs/execution.md section 8): times of one microbatch on one device share, 1/P of the model, and what is kept of activations.
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 #pragma once
-// The timeline of operations: the order of work on each rank, data edges and stated costs (DESIGN.md section 8). Every figure, picture and bound that is not in
+// The timeline of operations: the order of work on each rank, data edges and stated costs (docs/execution.md section 8). Every figure, picture and bound that is not in
 // seconds comes from here. Of the plan it keeps the order of work on each rank and what needs what, named communication included: that waits for the step
 // before it and delays what reads it. Communication has the latency `p2p` and occupies nobody; events and windows are dropped.
 //

@@ -118,7 +118,7 @@ struct Timeline {
   std::vector<Curve> curves;                   // a rank's are consecutive
   std::vector<double> curve_time, curve_value; // from that time on
 
-  // ---- figures of the whole (DESIGN.md section 8)
+  // ---- figures of the whole (docs/execution.md section 8)
 
   double makespan = 0;                         // the last end
   double span = 0;                             // the largest last end - first start of a rank

@@ -1,4 +1,4 @@
-// What a run moves and keeps, counted where it happens, beside the formulas of ZeRO (LAYOUTS.md section 3) and beside what plan, `show memory` and `show comm` say.
+// What a run moves and keeps, counted where it happens, beside the formulas of ZeRO (docs/layouts.md section 3) and beside what plan, `show memory` and `show comm` say.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What is cut: bytes held and sent against the formulas of ZeRO 1 to 3 (Rajbhandari et al. 2020, arXiv 1910.02054; LAYOUTS.md section 3).
+// What is cut: bytes held and sent against the formulas of ZeRO 1 to 3 (Rajbhandari et al. 2020, arXiv 1910.02054; docs/layouts.md section 3).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The simulator: closed forms of the field's schedules over ranges of sizes, the definitions of DESIGN.md section 8 against a slow evaluation of them from
+// The simulator: closed forms of the field's schedules over ranges of sizes, the definitions of docs/execution.md section 8 against a slow evaluation of them from
 // nothing but the orders, what is told of idle time, and plans in seconds.
 
 #include <gtest/gtest.h>
@@ -228,7 +228,7 @@ TEST(Simulate, WorkThatIsNotSplitCountsForAllMicrobatches) {
 
 // ---- the definitions, slowly
 
-/// DESIGN.md section 8 word by word, from what `show orders --format json` says: operations with stages, their ranks, their groups. Repeats until nothing changes.
+/// docs/execution.md section 8 word by word, from what `show orders --format json` says: operations with stages, their ranks, their groups. Repeats until nothing changes.
 struct Slow {
   double makespan = 0, span = 0, bubble_makespan = 0, bubble_span = 0;
   std::vector<double> work, peak;

@@ -220,7 +220,7 @@ TEST(DagFile, TruncatedTextIsADiagnostic) {
   }
 }
 
-// DESIGN section 8: what the JSON of orders holds, for a program with a single partition.
+// docs/cli.md section 4: what the JSON of orders holds, for a program with a single partition.
 TEST(OrdersJson, HasEveryFieldOfItsSchema) {
   const ToolResult shown = run_tool({"show", "orders", "dual_pipe_v", "-D", "p=2", "-D", "m=6", "--format", "json"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
