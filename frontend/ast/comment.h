@@ -1,5 +1,5 @@
 #pragma once
-// Comments as trivia: where they stand, and the token that they belong to. The parser does not see them; formatters and hover do.
+// Comments as trivia: their position, and the token that they belong to. The parser does not see them; formatters and hover do.
 //
 //   let x = 1  // belongs to `1`: it stands behind it on its line
 //   // belongs to `let`: it stands before it, on lines of its own

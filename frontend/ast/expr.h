@@ -1,9 +1,9 @@
 #pragma once
 // Expressions of the AST: plain nodes in the arena of an `ast::Module`.
 //
-// Guarantees: every node has a range inside its file; pointers are never null unless the comment says so; what the
-// text lacks or what did not parse is an `ErrorExpr` (its range may be empty) or an `Identifier` without a name.
-// Nodes are told apart with llvm::isa and llvm::dyn_cast.
+// Guarantees: every node has a range inside its file; pointers are never null unless the comment says so; text that is missing or
+// did not parse is an `ErrorExpr` (its range may be empty) or an `Identifier` without a name.
+// Test the kind of a node with llvm::isa and llvm::dyn_cast.
 //
 //   `stage[c*p + r] mb[0..m]` is Selector{Index{Name stage, [c*p + r]}, [Coordinate{mb, [0..m]}]}
 
@@ -17,15 +17,15 @@
 
 namespace piper::ast {
 
-/// What the analysis has not decided, or could not because of an error.
+/// A binding that the analysis has not set, or could not set because of an error.
 constexpr std::uint32_t kUnbound = 0xFFFFFFFFu;
 
-/// A name as it stands in the text; an empty name is missing there and already reported.
+/// A name as written in the text; an empty name is missing there and already reported.
 struct Identifier {
   std::string_view name;
   SourceRange range;
-  /// Set by the analysis. Where the name declares, assigns or reads a local: its slot. Where it is a label (a region, a
-  /// dimension of a selector, a communication part, the name of an open argument): its Symbol's value.
+  /// Set by the analysis. For a name that declares, assigns or reads a local: its slot. For a label (a region, a dimension of a
+  /// selector, a communication part, the name of an open argument): its Symbol's value.
   mutable std::uint32_t binding = kUnbound;
 
   bool missing() const { return name.empty(); }
@@ -44,7 +44,7 @@ struct Expr {
   Expr(ExprKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}
 };
 
-/// Gives each node its kind, its constructor and what llvm::dyn_cast asks for.
+/// Gives each node its kind, its constructor and the `classof` of llvm::dyn_cast.
 template <ExprKind K>
 struct ExprNode : Expr {
   explicit ExprNode(SourceRange range_of_node) : Expr(K, range_of_node) {}
@@ -58,7 +58,7 @@ struct ErrorExpr : ExprNode<ExprKind::error> {
   using ExprNode::ExprNode;
 };
 
-/// What a name refers to; set by the analysis. It says what the `target` beside it counts.
+/// The kind of entity that a name refers to; set by the analysis. It decides the meaning of the `target` beside it.
 enum class Referent : std::uint8_t {
   unresolved,  // not analysed, or unknown and reported
   local,       // slot in the frame of the body

@@ -101,7 +101,7 @@ class Module {
   SourceRange range;  // the whole text
   std::span<const Comment> comments;  // in text order
   std::vector<std::uint32_t> faults;  // where the text is none of the language, ascending
-  bool brackets_differ = false;       // some bracket has no partner: what stands inside what is a guess
+  bool brackets_differ = false;       // some bracket has no partner: the nesting is a guess
 
   /// A node in the arena. Nodes are trivially destructible: nothing runs when the module goes.
   template <typename Node, typename... Args>
@@ -132,7 +132,7 @@ std::string print(const Module& module, const SourceTable& files);
 /// The same text without the ranges: equal for two texts that differ in layout only.
 std::string print_without_ranges(const Module& module);
 
-/// An expression on one line in source form, parenthesised only where needed; `<error>` for what did not parse.
+/// An expression on one line in source form, parenthesised only where needed; `<error>` for text that did not parse.
 std::string source_text(const Expr& expr);
 
 }  // namespace piper::ast

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of the AST back in source form, on one line; `<error>` for what did not parse.
+// Parts of the AST back in source form, on one line; `<error>` for text that did not parse.
 
 #include <span>
 #include <string>

@@ -81,9 +81,10 @@ enum class StmtKind : std::uint8_t {
 struct Stmt {
   StmtKind kind;
   SourceRange range;
-  /// Set by the analysis: it has told what is wrong with the statement itself, or with what the statement needs. What stands in its blocks is set there.
+  /// Set by the analysis: it has reported an error in the statement itself, or in something that the statement needs. Statements in its blocks have
+  /// their own flag.
   mutable bool refused = false;
-  /// Set by the analysis: a part of it did not parse. It is refused, and may have been more than what stands here.
+  /// Set by the analysis: a part of it did not parse. It is refused, and its text may have had more than this node.
   mutable bool damaged = false;
 
  protected:
@@ -169,7 +170,7 @@ struct RequireStmt : StmtNode<StmtKind::require> {
   StringExpr* message = nullptr;  // null: none
 };
 
-/// The settings of a train. What each of them is, the analysis says.
+/// The settings of a train. The analysis checks their values.
 inline constexpr std::string_view kTrainSettings[] = {"data", "device", "dtype", "held_out", "optim", "seed", "steps"};
 
 /// `steps: 200`

@@ -14,7 +14,7 @@ using VisitNode = std::function<void(SourceRange range, bool is_error)>;
 
 void walk(const Module& module, const VisitNode& visit);
 
-/// Names of values, by what they do, and nodes by kind; what is empty is not called.
+/// Names of values by their use, and nodes by kind; empty functions are not called.
 struct NameVisitor {
   std::function<void(const Identifier& name)> declares;  // parameters, `let`, `var`, loops, cursors, weights, inputs
   std::function<void(const Identifier& name)> assigns;

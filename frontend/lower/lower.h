@@ -29,8 +29,8 @@ struct Lowered {
 };
 
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
-/// least one error, when something does not fit. The train must be `runnable`; where it is not `sound` the analysis has told an error. `dtype` replaces
-/// the train's own (a comparison runs in f64); `observations` gets what expressions come to.
+/// least one error, when something does not fit. The train must be `runnable`; if it is not `sound` the analysis has reported an error. `dtype` replaces
+/// the train's own (a comparison runs in f64); `observations` receives the values of expressions.
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
                                    DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, Observations* observations = nullptr);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The call whose arguments the cursor stands among, from the words before it: a call that is being typed has no end.
+// The call whose arguments contain the cursor, from the words before it, because an incomplete call has no end.
 
 #include <optional>
 #include <set>
@@ -28,12 +28,12 @@ struct Callee {
 };
 
 struct CallAt {
-  std::vector<Callee> callees;     // several where the first argument tells them apart
+  std::vector<Callee> callees;     // several if the first argument distinguishes them
   std::size_t argument = 0;        // number of the one at the cursor
   std::string argument_name;       // `along` of `along: seq`; empty: positional, or not typed yet
   std::set<std::string> named;     // the names that the call gives already
   std::size_t positional = 0;      // arguments before the cursor without a name
-  bool at_begin = false;           // nothing of the argument stands before the cursor but a word that is being typed
+  bool at_begin = false;           // only an incomplete word of the argument is before the cursor
   bool opens_name = false;         // behind `name:`
   bool follows_name = false;       // an argument before has a name, so this one needs one
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What candidates are made of: the words and names that fit a type at one place.
+// The parts of candidates: the words and names that fit a type at one place.
 
 #include <algorithm>
 #include <set>
@@ -13,7 +13,7 @@
 
 namespace piper::lsp {
 
-/// Whether a value of a type may stand where another one is wanted; of an unknown type it may nearly everywhere.
+/// Whether a value of a type may be used where another type is expected; one of an unknown type may almost everywhere.
 bool fits(sema::Type value, sema::Type place);
 /// Whether only some places take values of the type.
 bool is_special(sema::TypeKind kind);
@@ -57,7 +57,7 @@ class CandidateNames {
   // ---- names
   void local_names(sema::Type place) {
     for (const LocalName& local : locals_) {
-      // An element of a list may be what is wanted.
+      // An element of the list may be meant.
       const bool element = !fits(local.type, place) && local.type.list && fits(local.type.element(), place);
       if (!element && !fits(local.type, place)) continue;
       const std::string type = local.type.is_error() ? "" : ": " + std::string(sema::type_name(local.type));
@@ -78,7 +78,7 @@ class CandidateNames {
   void functions(const Wanted& wanted) {
     const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
     for (const sema::Function& function : program_.functions) {
-      // Nothing calls itself.
+      // No function calls itself.
       if (visible(function.module) && function.syntax != nodes.item && !function.name().empty() && wanted(function)) add_function(function);
     }
   }
@@ -131,7 +131,7 @@ class CandidateNames {
   /// An expression of a type.
   void expr(sema::Type place) {
     if (statement_.after_value()) return after_value();
-    // Behind an operator numbers go on with numbers.
+    // After an operator numbers are followed by numbers.
     const std::string_view last = statement_.last();
     const bool computes = last == "+" || last == "-" || last == "*" || last == "/" || last == "%" || last == ".." || last == "by" || last == "<" || last == ">" ||
                           last == "<=" || last == ">=" || last == "==" || last == "!=";
@@ -151,13 +151,13 @@ class CandidateNames {
     if (last == "[" && open_bracket_is_list()) word("for");
   }
 
-  /// Behind a value: the words that go on with the statement.
+  /// After a value: the words that continue the statement.
   void after_value() {
     coordinates();
     if (statement_.depth() > 0) return;
     const std::string_view first = statement_.first();
     const auto next = [&](std::initializer_list<std::string_view> order) {
-      // The one behind the last that stands already.
+      // The one after the last that is present.
       const std::string_view last = statement_.last_of(order);
       const auto found = std::find(order.begin(), order.end(), last);
       const auto following = found == order.end() ? order.begin() : found + 1;

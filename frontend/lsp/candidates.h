@@ -1,5 +1,5 @@
 #pragma once
-// What can stand at the cursor: words, names, arguments. Nothing that would be wrong there.
+// Completions at the cursor: words, names, arguments. None that would be an error there.
 
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ struct Candidate {
   CandidateKind kind{};
   std::string detail, doc;
   std::string insert = {};  // empty: the label
-  std::string sort = "5";   // a lower one stands first
+  std::string sort = "5";   // a lower one comes first
   std::string use = {};     // the library file that it is in, which the text does not use yet
 };
 

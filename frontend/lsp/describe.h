@@ -15,10 +15,10 @@ namespace piper::lsp {
 std::string headline(const ast::Item& item);
 /// The name of a declaration; missing for a `use`.
 const ast::Identifier* name_of(const ast::Item& item);
-/// The declaration whose name stands there, of any file of the program.
+/// The declaration with its name at that place, of any file of the program.
 const ast::Item* item_named_at(const sema::Program& program, SourceRange name);
 
-/// What a keyword or a setting of a train does, in one line; empty: none that is known.
+/// The meaning of a keyword or a setting of a train, in one line; empty if unknown.
 std::string_view meaning_of_word(std::string_view word);
 
 /// `with bucket: 25MiB` of a directive; its text is `bucket: bytes = 25MiB`.
@@ -27,7 +27,7 @@ struct DirectiveSetting {
 };
 std::span<const DirectiveSetting> directive_settings();
 
-/// What a local is, as it is declared: `let y: tensor`, `weight up[dim, hidden]`, `parameter p: axis`.
+/// A local in words, with its declaration: `let y: tensor`, `weight up[dim, hidden]`, `parameter p: axis`.
 std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration);
 
 /// Text in a block of the language.

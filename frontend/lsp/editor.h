@@ -1,5 +1,6 @@
 #pragma once
-// What the server says to the client by itself, beside answers and diagnostics: messages, documents to show, questions.
+// Notifications and requests from the server to the client, beside answers and diagnostics: messages, documents to
+// show, questions.
 //
 //   Editor editor;
 //   editor.connect(transport, params_of_initialize);
@@ -27,11 +28,11 @@ class Editor {
   void message(MessageKind kind, std::string_view words);
   /// A line of the client's log.
   void log(std::string_view words);
-  /// Asks the client to show a file, or to give it to the program that opens such; false: it does not do that.
+  /// Asks the client to show a file, or to open it in an external program; false if it cannot.
   bool show(const std::string& uri, bool external);
   /// Asks for the section `piper` of the settings; the answer comes as a message without a method.
   void ask_for_settings();
-  /// Asks the client to tell what happens to files on the disk.
+  /// Asks the client to report changes of files on the disk.
   void watch_files();
 
  private:

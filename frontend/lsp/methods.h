@@ -1,5 +1,6 @@
 #pragma once
-// The requests about files that the server answers: one table, one function each. Those of the protocol itself are in server.cpp.
+// The requests about files that the server answers: one table, one function each. Requests of the protocol itself are in
+// server.cpp.
 
 #include <span>
 #include <string_view>
@@ -17,7 +18,7 @@ struct Method {
 
 std::span<const Method> methods();
 
-/// What `initialize` tells the client.
+/// The capabilities in the answer of `initialize`.
 json::Object capabilities(ColumnUnit unit);
 
 // completion.cpp
@@ -44,7 +45,7 @@ json::Value code_lens_resolve(Request& request);
 json::Value execute_command(Request& request);
 json::Array command_names();
 inline constexpr std::string_view kTrainCommand = "piper.train";
-/// The thread that reads does this one: it waits for nothing.
+/// The reading thread runs this command, because it never waits.
 inline constexpr std::string_view kStopCommand = "piper.stop";
 // outline.cpp
 json::Value document_symbol(Request& request);

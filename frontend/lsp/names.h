@@ -1,5 +1,5 @@
 #pragma once
-// Names of a program: the one at a place, what declares it, where else it stands.
+// Names of a program: the one at a place, its declaration, its other occurrences.
 
 #include <memory>
 #include <optional>
@@ -14,7 +14,7 @@ struct Name {
   SourceRange declaration;  // in the table of the request's document
 };
 
-/// The name of a local, a declaration, an axis or a dimension that stands at a byte of the file, or ends there.
+/// The name of a local, a declaration, an axis or a dimension at a byte of the file, or ending there.
 std::optional<Name> name_at(Request& request, std::uint32_t at);
 
 struct Occurrence {

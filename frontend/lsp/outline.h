@@ -5,7 +5,7 @@
 
 namespace piper::lsp {
 
-/// What the protocol calls the kind of a declaration.
+/// The protocol's number for the kind of a declaration.
 int symbol_number(service::SymbolKind kind);
 
 }  // namespace piper::lsp

@@ -1,5 +1,5 @@
 #pragma once
-// What the editor and the disk hold: open texts with their versions, the values of the settings, the library as files.
+// The files of the editor and the disk: open texts with their versions, the values of the settings, the library as files.
 //
 // Two workspaces have the same texts: one thread answers requests from the first, another compiles plans from the second, so that a large plan never
 // makes a hover wait. All functions may be called by any thread; a document of a lane belongs to the lane's thread.
@@ -41,9 +41,9 @@ class Project {
   bool edit(std::string_view uri, std::int64_t version, std::string text);
   bool close(std::string_view uri);
   void changed_on_disk(std::string_view path);
-  /// The files that were read and that the disk has otherwise by now.
+  /// The files that have changed on the disk since they were read.
   std::set<std::string> changed_on_disk() const;
-  /// False where that is what was chosen before.
+  /// False if nothing changes.
   bool choose(service::Choices choices);
   /// The train that the settings name; empty: none.
   std::string chosen_train() const;
@@ -51,20 +51,20 @@ class Project {
 
   std::vector<OpenFile> open_files() const;
   std::optional<OpenFile> find(std::string_view path) const;
-  /// A workspace of its own with the open texts, some of them and of others replaced: what would be.
+  /// A workspace of its own with the open texts, with some texts replaced, to try a change.
   std::unique_ptr<service::Workspace> with_texts(const std::map<std::string, std::string>& texts) const;
-  /// Of a lane that other threads do not ask; the newest version.
+  /// The newest version, of a lane that other threads do not use.
   std::shared_ptr<service::Document> document(Lane lane, std::string_view path);
   /// Whether `document` is the newest version.
   bool is_newest(Lane lane, const service::Document& document);
   /// The files to look for uses and declarations in: those that are open, and the `.pipe` files of the folders.
   std::vector<std::string> paths() const;
 
-  /// What the last check of a file showed in it.
+  /// The diagnostics of the last check of a file in it.
   void set_found(const std::string& path, std::vector<Found> found);
   std::vector<Found> found(std::string_view path) const;
 
-  /// What a client calls a file of a document. One of the library is written to the cache first; empty when that fails.
+  /// The URI of a file of a document. A library file is written to the cache first; empty if that fails.
   std::string uri(const SourceTable& files, FileId file) const;
   /// Writes a text for the editor to show; gives its URI, empty when that fails.
   std::string show(const std::string& name, const std::string& text) const;

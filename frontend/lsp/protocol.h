@@ -27,7 +27,7 @@ enum class ErrorCode : int {
   request_cancelled = -32800,
 };
 
-/// Thrown by a request that has no answer: the client gets the error.
+/// Thrown by a request that has no answer: the client receives the error.
 struct Refusal {
   ErrorCode code = ErrorCode::request_failed;
   std::string message;
@@ -37,7 +37,8 @@ struct Refusal {
 json::Value text(std::string_view bytes);
 json::Object markdown(std::string_view bytes);
 
-/// Of a client's position, which counts lines and columns from 0; nothing where it is none.
+/// Converts a client's position, which counts lines and columns from 0; nothing if it is not a
+/// position.
 std::optional<LineColumn> position_of(const json::Value* value);
 json::Object to_json(LineColumn position);
 json::Object to_json(const SourceTable& files, SourceRange range, ColumnUnit unit);

@@ -1,5 +1,5 @@
 #pragma once
-// Names that more than their uses know: data, directives, first values. A new name for them changes the program, or what it finds.
+// Names with a meaning beyond their uses: data, directives, initial values. A new name for them changes the program or its data.
 
 #include <string>
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace piper::lsp {
 
-/// Why what is declared there keeps its name; empty: it does not.
+/// The reason why the declaration cannot be renamed; empty if it can.
 std::string why_fixed(Request& request, const Name& name);
-/// Why it cannot be called `wanted`, beside what the analysis says; empty: it can.
+/// The reason, beside errors of the analysis, why the name `wanted` is refused; empty if it is legal.
 std::string why_not(Request& request, const Name& name, std::string_view wanted);
 
 }  // namespace piper::lsp

@@ -1,12 +1,12 @@
 #pragma once
-// What a request about a file works on: one version of the file, a place in it, and how to answer in the client's terms.
+// The context of a request about a file: one version of the file, a place in it, and conversions to the client's terms.
 //
 //   json::Value hover(Request& request) {
 //     const std::uint32_t at = request.offset();
 //     ... return json::Object{{"contents", markdown(text)}, {"range", request.json(range)}};
 //   }
 //
-// A request that is no longer wanted throws piper::Cancelled; one that has no answer and must say why throws Refusal.
+// A request that is no longer wanted throws piper::Cancelled; one without an answer, but with a reason, throws Refusal.
 
 #include <memory>
 #include <optional>
@@ -39,24 +39,24 @@ class Request {
   /// Names, types and the syntax tree; null for a file that cannot be read, and for a `.pir` file.
   const sema::Program* program();
   const ast::Module* module();
-  /// Of the document's own file; empty, and an invalid id, when it cannot be read.
+  /// The text and the id of the document's own file; empty and invalid if it cannot be read.
   FileId file();
   std::string_view text();
   std::string_view text(SourceRange range);
-  /// Of `params.position`, or of another position; Refusal where it is none.
+  /// The byte of `params.position`, or of another position; Refusal if it is none.
   std::uint32_t offset() { return offset(params_.get("position")); }
   std::uint32_t offset(const json::Value* position);
   SourceRange range(const json::Value* range);
 
   const std::vector<service::Use>& uses();
   const std::vector<service::Symbol>& symbols();
-  /// What an expression came to at the sizes of a check, such as `0, 1, 2, ...`; empty: nothing is known.
+  /// The values of an expression at the sizes of a check, such as `0, 1, 2, ...`; empty if unknown.
   std::string value_of(SourceRange expr);
-  /// What a loop over steps leaves to the cursors that it moves.
+  /// The elements that a loop over steps leaves to the cursors that it moves.
   std::span<const lower::Observations::Left> left_behind(SourceRange loop);
-  /// Of each tensor that it came to.
+  /// The size of each tensor value of the expression.
   std::vector<std::int64_t> bytes_of(SourceRange expr);
-  /// The values of an expression; where the document gives none, those of the first open file that uses it and does. Null: nothing is known.
+  /// The values of an expression; if the document gives none, those of the first open file that uses it and does. Null if unknown.
   const lower::Observations::Seen* seen(SourceRange expr);
 
   json::Object json(SourceRange range);
@@ -69,10 +69,10 @@ class Request {
   const T* taken(const service::Answer<T>& answer) {
     if (answer.status == service::Status::cancelled) throw Cancelled();
     if (answer.status == service::Status::out_of_memory) throw Refusal{ErrorCode::request_failed, "the machine has no memory left for this request"};
-    return answer.value.get();  // of what the document keeps
+    return answer.value.get();  // owned by the document
   }
 
-  /// What another file makes of this one.
+  /// This file as used by another one.
   struct View {
     std::shared_ptr<service::Document> document;
     const lower::Observations* observations;
@@ -84,7 +84,7 @@ class Request {
   Editor& editor_;
   Trains& trains_;
   std::shared_ptr<service::Document> document_;
-  std::optional<std::vector<View>> views_;  // once somebody looked
+  std::optional<std::vector<View>> views_;  // set on first use
   const json::Object& params_;
   const ColumnUnit unit_;
   const Cancellation& cancellation_;

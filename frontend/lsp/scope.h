@@ -1,5 +1,5 @@
 #pragma once
-// What can be named at a place: locals with their types, regions, dimensions.
+// The names that are visible at a place: locals with their types, regions, dimensions.
 
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ struct LocalName {
 /// The locals that the statement at a byte of the file can use, the innermost last.
 std::vector<LocalName> locals_at(Request& request, std::uint32_t at);
 
-/// What the directives around a place, and those that it applies, call parts of the model; in a train also the regions of its model.
+/// Names of parts of the model from the directives around a place and of called schedules; in a train also the regions of its model.
 struct Labels {
   std::vector<std::string> regions;     // `stage`, `block`: without `model`
   std::vector<std::string> dimensions;  // `mb`, `copy`

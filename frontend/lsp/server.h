@@ -4,7 +4,7 @@
 //   Server server({.version = "0.1.0", .cache_folder = "/home/me/.cache/piper"}, disk);
 //   return server.run(std::cin, std::cout);   // 0 after `shutdown` and `exit`, else 1
 //
-// Three threads. One reads: it applies edits, cancels, and answers what the protocol itself asks. One answers requests in their order. One checks the open
+// Three threads. One reads: it applies edits, cancels, and answers requests of the protocol itself. One answers requests in their order. One checks the open
 // files, publishes diagnostics, and answers requests that need a plan. A request for a text that was edited meanwhile is answered with ContentModified, one that the client cancelled
 // with RequestCancelled; a check of such a text is given up.
 
@@ -55,7 +55,7 @@ class Server {
     std::atomic<bool> modified = false;  // its text was edited
   };
 
-  // The thread that reads.
+  // The reading thread.
   bool handle(const json::Object& message);  // false: the client says `exit`
   void request(const json::Value& id, llvm::StringRef method, json::Object params);
   void notify(llvm::StringRef method, const json::Object& params);
@@ -64,7 +64,8 @@ class Server {
   void did_open(const json::Object& params);
   void did_change(const json::Object& params);
   void did_close(const json::Object& params);
-  /// The text of that path, or what it reads, has changed: what was asked of older ones is obsolete, and what depends on it is checked again.
+  /// The text of that path, or a file that it uses, has changed: requests about older versions are obsolete, and dependent files are checked
+  /// again.
   void changed(const std::string& path);
   void changed_on_disk(const std::string& path);
   void enqueue(const json::Value& id, const Method& method, json::Object params);
@@ -72,21 +73,22 @@ class Server {
   /// Ends a train, or keeps one that waits for its turn from beginning.
   void stop_train(const json::Value& id, const json::Object& params);
 
-  // The thread that answers.
+  // The answering thread.
   void answer_requests();
   void answer(Job& job);
   /// The next request of a lane; null: none waits. With `mutex_` held.
   std::shared_ptr<Job> take(Lane lane);
   bool all_answered() const;
 
-  // The thread that checks.
+  // The checking thread.
   void check_files();
   /// The file to check next, with its document and cancellation in place. With `mutex_` held.
   std::optional<OpenFile> next_unchecked();
   void check(const OpenFile& file);
-  /// Shows what a check of `origin`, which uses files at these paths, found, beside what checks of other files found in the same places.
+  /// Publishes the diagnostics of a check of `origin`, which uses files at these paths, together with those of other checks in the same
+  /// files.
   void publish(const OpenFile& origin, std::map<std::string, json::Array> found, std::set<std::string> uses);
-  /// What is shown at a URI. With `mutex_` held.
+  /// The diagnostics shown at a URI. With `mutex_` held.
   json::Array shown_at(const std::string& uri) const;
 
   void respond(const json::Value& id, json::Value result);

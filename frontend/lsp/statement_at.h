@@ -30,7 +30,7 @@ struct StatementAt {
   bool has(std::string_view text) const;
   /// The last word outside of brackets among those.
   std::string_view last_of(std::initializer_list<std::string_view> texts) const;
-  /// Whether a value stands before the cursor, so that no other one can begin there.
+  /// Whether the cursor follows a value, so that no other one can begin there.
   bool after_value() const;
   /// The position among the words of the innermost bracket that is open; the number of words where none is.
   std::size_t innermost() const;

@@ -1,5 +1,5 @@
 #pragma once
-// Trains that run as children of the server: what they say goes on line by line, and they end with it.
+// Trains that run as children of the server: their output is passed on line by line, and they end with the server.
 //
 //   Trains trains("/usr/bin/piper");
 //   trains.start("/a/net.pipe net", {"train", "/a/net.pipe", "net"}, [&](std::string_view line) { editor.log(line); }, [&](int code) { ... });
@@ -27,7 +27,7 @@ class Trains {
   /// Runs the program with these words, under a key. `ended` gets the exit code, 128 and more for a signal. Both are called by a thread of their own.
   Start start(const std::string& key, const std::vector<std::string>& words, std::function<void(std::string_view line)> said, std::function<void(int code)> ended);
   static std::string key(std::string_view path, std::string_view name) { return std::string(path) + " " + std::string(name); }
-  /// Asks it to end, which it does soon; false where none of that key runs.
+  /// Asks it to end; false if none of that key runs.
   bool stop(const std::string& key);
   void end_all();
 

@@ -6,7 +6,8 @@
 //     if (!message->fault.empty()) transport.write(parse_error(message->fault)); else handle(*message->value);
 //   }
 //
-// Guarantees: what is no message is a fault, and reading goes on behind it; nothing is kept of a message that is too large. Writing is whole messages, from
+// Guarantees: bytes that are not a message are a fault, and reading goes on after them; a message that is too large is dropped. Writing is whole messages,
+// from
 // any thread.
 
 #include <cstdint>

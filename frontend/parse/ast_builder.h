@@ -65,7 +65,7 @@ class AstBuilder {
   ast::ExprList elems(Grammar::ElemsContext* context);
   ast::Arg arg(Grammar::ArgContext* context);
   ast::Expr* error(SourceRange where) { return module_.make<ast::ErrorExpr>(where); }
-  /// The empty range behind a construct, where what is missing would stand.
+  /// The empty range after a construct, the place of a missing part.
   SourceRange behind(const Context* context) const;
 
   std::string_view text_;

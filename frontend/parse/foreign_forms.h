@@ -1,5 +1,5 @@
 #pragma once
-// What people type who come from another language: reported with what to write instead, and replaced by that, so that one mistake is one message.
+// Forms of other languages: reported with the form of this language and replaced by it, so that one mistake gives one message.
 //
 //   let first = r == 0 && p > 1     ->   error P1018 at `&&`, hint: write `and`; the parser reads `and`
 
@@ -27,11 +27,11 @@ struct ForeignForm {
   std::string_view text;
   Where where;
   std::string_view instead;  // what the parser reads in its place; it may be nothing
-  std::string_view hint;     // $name: the name before it; $rest: the statement behind it; $left, $right: an index around it; $next: one more than $right
+  std::string_view hint;     // $name: the name before it; $rest: the statement after it; $left, $right: an index around it; $next: one more than $right
   std::string_view example;  // a declaration where the form is one, a statement otherwise
 };
 
-/// The table. A row is all that a new form needs: a test goes through the examples.
+/// The table. A new form needs only a row: a test runs the examples.
 std::span<const ForeignForm> foreign_forms();
 
 void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);

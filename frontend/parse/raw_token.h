@@ -9,7 +9,7 @@ namespace piper::parse {
 
 struct RawToken : Token {
   bool first_on_line = false;
-  bool replaced = false;  // stands where something foreign was written, which was reported
+  bool replaced = false;  // replaces a form of another language, which was reported
   bool unclosed = false;  // `(` or `[` without its end before the statement's
 };
 using RawTokens = std::vector<RawToken>;

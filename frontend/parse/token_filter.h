@@ -1,9 +1,9 @@
 #pragma once
-// From text to the tokens that the grammar wants: comments go into a list of their own, line ends become SEMI, brackets are made to match.
+// From text to the tokens of the grammar: comments go into a list of their own, line ends become SEMI, brackets are made to match.
 //
-// Guarantees about the result: it ends with EOF; SEMI stands between and after statements and items, also before `}`
-// and EOF, never twice and never behind `{`; every bracket has its partner. Whatever had to be dropped or inserted for
-// that was reported. Inserted tokens have empty ranges.
+// Guarantees about the result: it ends with EOF; SEMI comes between and after statements and items, also before `}` and EOF, never
+// twice and never after `{`; every bracket has its partner. Dropped and inserted tokens were reported. Inserted tokens have empty
+// ranges.
 
 #include <cstdint>
 #include <map>
@@ -39,8 +39,8 @@ std::string one_character_per_byte(std::string_view text);
 /// Whether a line end behind a token of this type can end a statement.
 bool can_end_statement(std::size_t type);
 
-/// How line ends and brackets are read. `with_mistakes` guesses where a statement ends that lacks its end, from the word that begins the next line, and closes
-/// brackets by it. A legal program may have such a word on a line that goes on (`let a,` before `b = f()`), so it is read `as_written` first.
+/// How line ends and brackets are read. `with_mistakes` guesses the missing end of a statement from the first word of the next line, and closes brackets
+/// there. A legal program may have such a word on a line that goes on (`let a,` before `b = f()`), so it is read `as_written` first.
 enum class Reading : std::uint8_t { as_written, with_mistakes };
 
 Tokens tokenize(std::string_view text, FileId file, Reading reading, SelectedReports& sink);

@@ -1,5 +1,5 @@
 #pragma once
-// Reports to a sink what is worth telling, and keeps the rest to itself: a mistake has consequences that are no mistakes.
+// Passes selected diagnostics on to a sink and drops the rest: consequences of a mistake are not mistakes themselves.
 //
 //   SelectedReports reports(sink, [&](Code code, SourceRange at) { return lines.insert(line(at)).second; });
 //   reports.report(Code::unexpected_token, range, "...");  // reaches the sink when it is the first of its line
@@ -14,7 +14,7 @@ namespace piper {
 
 class SelectedReports {
  public:
-  /// Whether a diagnostic is told.
+  /// Whether a diagnostic is passed on.
   using Admit = std::function<bool(Code code, SourceRange at)>;
 
   SelectedReports(DiagnosticSink& sink, Admit admit) : sink_(&sink), admit_(std::move(admit)) {}
@@ -26,7 +26,7 @@ class SelectedReports {
     unread_.emplace(sink_->locations());
     return unread_->report(code, at, pattern, args...);
   }
-  /// Errors that were reported here, told or not.
+  /// Errors that were reported here, passed on or not.
   std::size_t error_count() const { return errors_; }
 
  private:

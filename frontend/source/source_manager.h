@@ -15,14 +15,14 @@
 
 namespace piper::source {
 
-/// What reading a file gave: its text, or the reason why there is none.
+/// The result of reading a file: its text, or the reason why there is none.
 struct ReadResult {
   std::optional<std::string> text;
   std::string error;           // in lower case, such as `no such file or directory`
-  std::uint64_t too_large = 0;  // the size where it exceeds `limit`; then there is neither text nor error
+  std::uint64_t too_large = 0;  // the size if it exceeds `limit`; then there is neither text nor error
 };
 
-/// Where files come from.
+/// The source of files.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -36,7 +36,7 @@ class RealFileSystem : public FileSystem {
   ReadResult read(std::string_view path, std::uint64_t limit) const override;
 };
 
-/// Another file system without what a reader would have to wait for: pipes, terminals. For servers, which nobody can interrupt.
+/// Another file system without files that block a reader: pipes, terminals. For servers, which no user can interrupt.
 class UnblockingFileSystem : public FileSystem {
  public:
   /// `files` must outlive it.

@@ -1,5 +1,5 @@
 #pragma once
-// What a hint says to write, where that is all it says.
+// The text that a hint says to write, if the hint has no conditions.
 //
 //   word_of_hint("write `true`")                        // true
 //   word_of_hint("a range leaves its end out: write `..4`")  // ..4

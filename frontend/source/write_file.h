@@ -9,8 +9,8 @@
 
 namespace piper::source {
 
-/// The file has its old text or the new one, whatever happens: a full disk, an interrupt, two writers. Links stay links, permissions what they are. What is no
-/// plain file, such as a device or a pipe, is written to.
+/// The file has its old text or the new one, whatever happens: a full disk, an interrupt, two writers. Links stay links, permissions stay unchanged. A device,
+/// a pipe or the like is written to directly.
 std::error_code write_file(const std::string& path, std::string_view text);
 
 /// Creates and opens an empty file in the folder of `path` under a name that no file has: `path`, a dot and eight digits. `path` may have any characters. The

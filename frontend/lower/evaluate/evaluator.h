@@ -2,13 +2,14 @@
 // Elaboration: evaluates the expressions and statements of a typed program with concrete values.
 //
 // One evaluator lowers one train or schedule. Value statements (`let`, `for`, `if`, ...) are handled here; directives, orders and model
-// statements go to the builder in force, which exists exactly where the analysis allows such statements.
+// statements go to the current builder, which exists exactly where the analysis allows such statements.
 //
 // After a diagnostic everything unwinds (callers check `failed()` and give up) to the innermost statement of a schedule, train, order or
-// model, or to the rank of an order. That statement is left out, the names it would have given hold no value, and evaluation goes on. Using
-// a name without a value fails too, without a word: what depends on a mistake is silent, what does not is looked at.
+// model, or to the rank of an order. That statement is left out, the names it would have given hold no value, and evaluation goes on. Using a name without a
+// value fails too, silently: code that depends on a mistake gives no diagnostics, other code is checked.
 //
-// Guarantees: one diagnostic per code and place, however often a loop comes by; ends within kMaxSteps evaluation steps and kMaxNesting expressions and statements inside each other, calls included, or
+// Guarantees: one diagnostic per code and place, however often a loop repeats it; ends within kMaxSteps evaluation steps and kMaxNesting expressions and
+// statements inside each other, calls included, or
 // reports which bound was passed.
 
 #include <cstdint>
@@ -40,13 +41,13 @@ class ScheduleBuilder;
 inline constexpr std::uint64_t kMaxSteps = 50'000'000;
 /// Steps whose number does not fit into 64 bits.
 inline constexpr std::uint64_t kUncounted = ~std::uint64_t{0};
-/// What a tensor operation counts: it costs that much more time and memory than a number.
+/// Steps of a tensor operation: it costs more time and memory than a number by this factor.
 inline constexpr std::uint64_t kStepsOfTensor = 100;
-/// What an element of a list counts: it stays in memory.
+/// Steps of an element of a list: it stays in memory.
 inline constexpr std::uint64_t kStepsOfElement = 8;
-/// What an operation of an order counts: it stays in memory, and millions of them are a program.
+/// Steps of an operation of an order: it stays in memory, and a program may have millions.
 inline constexpr std::uint64_t kStepsOfOperation = 4;
-/// What a call counts: the place that it was made from stays in memory.
+/// Steps of a call: its location stays in memory.
 inline constexpr std::uint64_t kStepsOfCall = 20;
 /// Each level takes stack; a call is at least three levels.
 inline constexpr std::uint32_t kMaxNesting = 2000;
@@ -54,7 +55,7 @@ inline constexpr std::uint32_t kMaxNesting = 2000;
 /// The locals of one call; slots are numbered by the analysis.
 struct Frame {
   std::vector<Value> slots;
-  LocId caller;  // where the call stands; invalid for a train
+  LocId caller;  // the location of the call; invalid for a train
 };
 
 enum class Flow : std::uint8_t { next, returned, failed };
@@ -74,7 +75,7 @@ class Evaluator {
   /// The value; none after a failure.
   Value eval(const ast::Expr& expr, Frame& frame);
   Flow execute(const ast::Block& block, Frame& frame);
-  /// Evaluates the body of a function whose frame is bound; gives what it returns (none when it returns nothing).
+  /// Evaluates the body of a function whose frame is bound; gives the result (none if it returns nothing).
   Value run(const sema::Function& function, Frame& frame);
   /// The frame of a call: arguments in the caller's frame, defaults in the callee's.
   Frame bind(const sema::Function& function, const ast::CallExpr& call, Frame& caller);
@@ -91,9 +92,10 @@ class Evaluator {
   DeviceSetId eval_devices(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_selector(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_target(const ast::Target& target, Frame& frame);
-  /// The value as its place takes it: where a number is wanted, ints become floats or byte counts and axes their sizes; in lists too. The analysis
+  /// The value converted to the type of its place: if a number is expected, ints become floats or byte counts and axes their sizes; in lists too.
+  /// The analysis
   /// allows no other conversion.
-  /// `range` and `frame` are where it stands.
+  /// `range` and `frame` are its location.
   Value convert(Value value, sema::Type type, SourceRange range, const Frame& frame);
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
@@ -114,7 +116,7 @@ class Evaluator {
     if (claim) builder.related(claim_loc, "in the order of `{}`", print(*claim, *mesh, context_->symbols));
     return builder;
   }
-  /// Says what may well be meant; of one code and place once. Nothing fails.
+  /// Reports a warning, once per code and place. Does not fail.
   template <typename... Args>
   DiagnosticBuilder warn(Code code, SourceRange range, const Frame& frame, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     const LocId loc = here(range, frame);
@@ -124,15 +126,15 @@ class Evaluator {
   }
   /// Begins a part of the program that does not depend on what failed so far.
   void begin_independent() { broken_ = false; }
-  /// Fails without a word: something that failed before is needed here.
+  /// Fails silently, because a value that failed before is needed here.
   void set_failed() { failed_ = broken_ = true; }
-  /// The requirement that ended a schedule or model the last time; what stands behind it was not run.
+  /// The requirement that ended a schedule or model most recently; the statements after it were not run.
   const ast::Stmt* failed_requirement() const { return failed_requirement_; }
   /// The expression of the innermost `return` that is being evaluated; null where none is.
   const ast::Expr* returning() const { return returning_; }
   /// Whether the body of a schedule, model or `def` is being run, and not only that of a train.
   bool in_function() const { return functions_ > 0; }
-  /// Runs what a body has put off, as if it stood there. Whether it succeeded; unwinding has ended where it did not.
+  /// Runs a postponed part of a body, as if it were still there. Whether it succeeded; if not, unwinding has ended.
   template <typename Body>
   bool run_postponed(bool in_function, const Body& body) {
     const bool skips = std::exchange(skips_statements, true);
@@ -145,7 +147,7 @@ class Evaluator {
     resume();
     return false;
   }
-  /// Ends unwinding, so that what stands beside the failure is looked at. False when evaluation cannot go on.
+  /// Ends unwinding, so that statements beside the failure are checked. False if evaluation cannot go on.
   bool resume();
   /// Says how many diagnostics were not shown.
   void finish_reports();
@@ -157,7 +159,7 @@ class Evaluator {
     return !failed_;
   }
 
-  // ---- what is in force
+  // ---- current state
   /// The mesh that axes and devices refer to.
   Mesh* mesh = nullptr;
   DeviceSetTable* device_sets = nullptr;
@@ -169,16 +171,17 @@ class Evaluator {
   /// The devices whose order is elaborated, and the line that claims them.
   const DeviceSet* claim = nullptr;
   LocId claim_loc;
-  /// Set while the coordinates of a `rank` are elaborated that follow one whose cursors came out wrong: they say it in their own numbers.
+  /// Set while the coordinates of a `rank` are elaborated that follow one with a reported cursor error: they would repeat it with their own
+  /// numbers.
   bool cursors_told = false;
   /// Whether a statement that fails in the body being run is left out. Not in ranks and value functions: there each statement needs the others.
   bool skips_statements = false;
 
   /// The value of a param: an override, or its expression evaluated when it is first asked for.
   Value param(std::size_t position);
-  /// By position in Program::params; what `-D` gives stands here from the beginning.
+  /// By position in Program::params; values of `-D` are here from the beginning.
   std::vector<std::optional<Value>> params;
-  /// Gets what expressions come to; null: nobody asks.
+  /// Receives the values of expressions; may be null.
   Observations* observations = nullptr;
   const tensor::Graph* observed_model = nullptr;
   /// Strings given by `-D`: paths in them are relative to the working directory, others to the file that holds them.
@@ -207,7 +210,8 @@ class Evaluator {
   };
   /// Counts the elements that `value` brings into a list.
   bool step_elements(const Value& value, SourceRange range, const Frame& frame);
-  /// A round is a step at least; where nothing ends the loop earlier, one that is too long needs no try. True, and a diagnostic, for such.
+  /// Each iteration is at least one step, so a loop that is too long and cannot end earlier is refused before it runs: true, and a
+  /// diagnostic.
   bool too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range, const Frame& frame);
   bool out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count);
   Value eval_node(const ast::Expr& expr, Frame& frame);
@@ -233,13 +237,13 @@ class Evaluator {
   void execute_let(const ast::LetStmt& let, Frame& frame);
   void execute_assign(const ast::AssignStmt& assign, Frame& frame);
   Flow execute_repeat(const ast::RepeatStmt& repeat, Frame& frame);
-  /// Notes what the loop left to its cursors, where that is observed.
+  /// Records the elements that the loop left to its cursors, if observed.
   Flow behind_loop(const ast::Stmt& loop, Flow flow, Frame& frame);
   Flow execute_call(const ast::ExprStmt& stmt, Frame& frame);
   Flow execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame);
-  /// After `stmt` failed: takes away the values of the names it gives. False when the body cannot go on without it.
+  /// After `stmt` failed: removes the values of the names it declares. False if the body cannot go on without it.
   bool leave_out(const ast::Stmt& stmt, Frame& frame);
-  /// The sink for a failure at that place; one that nobody reads when the place said so before.
+  /// The sink for a failure at that place; an unread one if the place has reported it before.
   DiagnosticSink& sink_for(Code code, LocId loc);
   bool first_warning(Code code, LocId loc);
   Flow execute_require(const ast::RequireStmt& stmt, Frame& frame);
@@ -268,7 +272,7 @@ class Evaluator {
   std::optional<DiagnosticSink> unread_;
 };
 
-/// True where a selector is written out (`stage[0] mb[1]`, `model.reduce`), not held in a local.
+/// True if a selector is written out (`stage[0] mb[1]`, `model.reduce`), not held in a local.
 bool is_written_selector(const ast::Expr& expr);
 
 }  // namespace piper::lower

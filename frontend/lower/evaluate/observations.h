@@ -1,5 +1,5 @@
 #pragma once
-// What the expressions of one file came to while it was lowered, in words, for an editor.
+// The values of the expressions of one file while it was lowered, as text, for an editor.
 //
 //   Observations seen(file);
 //   lower_train(program, train, {}, context, sink, {}, nullptr, &seen);
@@ -7,7 +7,7 @@
 //   seen.of(range)  ->  {"f32[batch: 8*, dim: 64]"}
 //
 // Guarantees: the first kShown different values of an expression in the order of evaluation, and whether there were more; bounded work however often a
-// loop comes by.
+// loop repeats.
 
 #include <cstdint>
 #include <map>
@@ -33,21 +33,21 @@ class Observations {
     std::uint32_t looked_at = 0;
   };
 
-  /// One expression whose value is wanted as a person writes it.
+  /// One expression whose value is requested in source form.
   struct Asked {
     SourceRange range;
     std::string text = {};  // empty: it was not evaluated
     bool is_order = false;
   };
 
-  /// What a cursor still has behind a loop over steps: `left(F a)`.
+  /// The number of elements that a cursor still has after a loop over steps: `left(F a)`.
   struct Left {
     const ast::OpExpr* op = nullptr;
     Seen seen = {};
   };
 
   explicit Observations(FileId file) : file_(file) {}
-  /// Looks also at what the loops of a module leave to cursors; it must outlive this.
+  /// Also observes the elements that the loops of a module leave to cursors; the module must outlive this.
   explicit Observations(const ast::Module& of);
   Observations(FileId file, SourceRange asked) : file_(file), asked_(Asked{asked}) {}
 
@@ -56,7 +56,7 @@ class Observations {
   const std::optional<Asked>& asked() const { return asked_; }
   /// Null: it was not evaluated.
   const Seen* of(SourceRange range) const;
-  /// The operations of a loop whose cursors are looked at behind it, in text order; none where that is not asked for, or no longer.
+  /// The operations of a loop whose cursors are observed after it, in text order; empty if not requested, or no longer.
   std::span<Left> left_behind(SourceRange loop);
   std::span<const Left> left_behind(SourceRange loop) const;
   static void note_left(Left& left, std::int64_t count);

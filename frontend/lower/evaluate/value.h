@@ -1,5 +1,5 @@
 #pragma once
-// Values of the language during elaboration: what an expression of a `.pipe` program is.
+// Values of the language during elaboration: the results of expressions of a `.pipe` program.
 //
 // Guarantees: cheap to copy (16 bytes of payload; lists, selectors and orders are shared and immutable).
 
@@ -27,7 +27,7 @@ struct Range {
   std::int64_t size() const { return end <= begin ? 0 : (end - begin - 1) / step + 1; }
 };
 
-/// An axis of the mesh in force.
+/// An axis of the current mesh.
 struct AxisValue {
   std::uint32_t axis = 0;
   std::int64_t size = 1;
@@ -43,7 +43,7 @@ struct ByteCount {
   std::int64_t bytes = 0;
 };
 
-/// `peak_memory`, `host_memory`, `bubble`, `traffic`: what only a plan knows.
+/// `peak_memory`, `host_memory`, `bubble`, `traffic`: known only from a plan.
 struct MeasureValue {
   directive::Measure measure{};
 };
@@ -66,7 +66,7 @@ struct PendingGradient {
   std::uint32_t rank = 0;  // position in Order::ranks
 };
 
-/// An order with what is still owed; owing something is an error where the order is applied.
+/// An order with its pending weight gradients; they are an error when the order is applied.
 struct OrderValue {
   directive::Order order;
   std::vector<PendingGradient> pending;  // by rank
@@ -101,7 +101,7 @@ struct Value {
 template <typename T>
 Value share(T value) { return Value(Shared<T>(std::make_shared<T>(std::move(value)))); }
 
-/// The object that `share` made: itself where nobody else holds the value, else a copy.
+/// The object that `share` made: itself if this value is its only holder, else a copy.
 template <typename T>
 T unshare(Value&& value) {
   const Shared<T> held = std::move(std::get<Shared<T>>(value.payload));

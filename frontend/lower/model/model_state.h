@@ -1,5 +1,5 @@
 #pragma once
-// What the model side of elaboration knows while it runs: the stack of model calls and the graph that they append to.
+// The state of the model side of elaboration: the stack of model calls and the graph that they append to.
 
 #include <optional>
 #include <string>
@@ -20,14 +20,14 @@ struct ModelCall {
   std::vector<std::pair<Symbol, Symbol>> to_caller;                  // dimension names that differ: callee's, caller's
 };
 
-/// A text about types as it is told: without the mark of dimensions that samples lie along, which programs do not write.
+/// A text about types for messages: without the mark of sample dimensions, which programs do not write.
 std::string in_words_of_programs(std::string text);
 
 struct ModelBuilder::State {
   State(Evaluator& evaluator_in, tensor::Graph& graph_in, const directive::Settings& settings_in, tensor::DType own_dtype_in, bool data_failed_in)
       : evaluator(evaluator_in), graph(graph_in), settings(settings_in), own_dtype(own_dtype_in), data_failed(data_failed_in), build(graph_in) {}
 
-  /// Ops that follow stand at `range` of the current call.
+  /// The location of the next ops is `range` of the current call.
   void place(SourceRange range, const Frame& frame) { place(range, frame, calls.back().region); }
   void place(SourceRange range, const Frame& frame, RegionId region);
   /// The value, or a diagnostic with the shapes.
@@ -40,22 +40,22 @@ struct ModelBuilder::State {
   bool held_out_fits(const ast::Param& param, const tensor::Type& type);
   /// Gives dimension names of the callee's parameters their extents, and arguments the callee's names.
   void bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller);
-  /// What a model returns, in the caller's names, checked against the declared result.
+  /// The result of a model, in the caller's names, checked against the declared result.
   Value returned(const sema::Function& function, const Value& value, Frame& callee);
-  /// What a call that failed stands for, so that its caller can be looked at: a value of the declared type where that is known.
+  /// The result of a failed call, so that its caller can be checked: a value of the declared type if that is known.
   Value stand_in(const sema::Function& function, Frame& callee);
   /// The element type that a written type such as `tensor[..]` or `i64[..]` means: the train's own one where it is lowered with another.
   tensor::DType dtype_of(sema::Type type) const;
   bool fits(const tensor::Type& type) const;
   std::string show(tensor::ValueId value) const { return show(graph.type(value)); }
   std::string show(const tensor::Type& type) const { return in_words_of_programs(tensor::print(type, evaluator.context().symbols)); }
-  /// Warns where an element-wise operation makes all pairs: each operand has a dimension that the other lacks. A product of operands that share
-  /// none is an outer product as it is written.
+  /// Warns if an element-wise operation makes all pairs: each operand has a dimension that the other lacks. A product of operands that share none is
+  /// an explicit outer product.
   void look_for_pairs(std::string_view operation, const ast::Expr& left, tensor::ValueId a, tensor::ValueId b, SourceRange range, const Frame& frame);
-  /// Warns where a product of two values that samples have sums over more than one name: one of the names may be meant to be batched, and is not,
-  /// because it does not lead both operands. A product with a weight says nothing: it has no samples, and its names are summed.
+  /// Warns if a product of two values with samples sums over more than one name: one of the names may be meant to be batched, but does not lead both
+  /// operands. A product with a weight gives no warning: it has no samples, and its names are summed.
   void look_for_sums(const ast::BinaryExpr& product, tensor::ValueId a, tensor::ValueId b, const Frame& frame);
-  /// Whether `x` has the dimensions that the arguments of a builtin name, and one where they name none; reports where it has not.
+  /// Whether `x` has the dimensions that the arguments of a builtin name, and one if they name none; reports an error if it has not.
   bool has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame);
   /// The dimension that argument `param` of a builtin names; invalid when it is left out.
   Symbol dimension_argument(const ast::CallExpr& expr, std::size_t param) const;
@@ -70,7 +70,7 @@ struct ModelBuilder::State {
   std::vector<ModelCall> calls;
   std::unordered_set<std::string> weights;
   std::unordered_set<std::uint32_t> zero_extents;     // names of dimensions of inputs that are too small; reported
-  std::unordered_set<std::uint32_t> unknown_extents;  // names of dimensions of inputs that nothing gives; reported
+  std::unordered_set<std::uint32_t> unknown_extents;  // names of dimensions of inputs without an extent; reported
   std::unordered_set<std::uint32_t> differing_extents;  // names of dimensions of inputs that the data gives otherwise; reported
   std::unordered_set<const directive::Data*> without_classes;  // though inputs need to know them; reported
 };

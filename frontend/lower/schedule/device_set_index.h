@@ -1,5 +1,5 @@
 #pragma once
-// Numbered device sets, found by a set that they meet without a look at all of them.
+// Numbered device sets, found by a set that they intersect without a search through all of them.
 //
 //   index.add(set, 7);
 //   index.each_meeting(other, [](std::uint32_t number) { ... });
@@ -29,7 +29,7 @@ class DeviceSetIndex {
     const auto look = [&](std::uint32_t position) {
       if (sets_[position].set.intersects(set)) visit(sets_[position].number, sets_[position].set);
     };
-    // The axis on which the fewest come into question.
+    // The axis with the fewest candidates.
     const std::vector<std::uint32_t>* fixed = nullptr;
     const std::vector<std::uint32_t>* whole = nullptr;
     std::size_t fewest = sets_.size();

@@ -1,5 +1,5 @@
 #pragma once
-// The lines of a `machine` to the value that the simulator reads.
+// From the lines of a `machine` to the value that the simulator reads.
 
 #include <string>
 #include <vector>

@@ -26,21 +26,21 @@ class ScheduleBuilder {
   void require(directive::Require require);
   /// A schedule called as a statement.
   void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
-  /// Resolves directives that stand beside a schedule's own (grammar/README.md section 6), evaluates the orders, which may ask for the placement
-  /// that holds, and fills the strategy.
+  /// Resolves directives that stand beside a schedule's own (grammar/README.md section 6), evaluates the orders, which may ask for the final
+  /// placement, and fills the strategy.
   void finish();
-  /// `held(stage, p[r])`: of what a partition made, the indices placed on any of these devices, ascending.
+  /// `held(stage, p[r])`: the indices of a partition's parts placed on any of these devices, ascending.
   Value held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices, Frame& frame);
-  /// Whether an order that stands beside the call which led to the order being evaluated claims all of these devices.
+  /// Whether an order beside the call that led to the order being evaluated claims all of these devices.
   bool claimed_beside(const DeviceSet& claim) const;
   /// The order being evaluated claims these devices.
   void note_claim(const DeviceSet& claim);
-  /// Of the placements that `held` has read for the rank, one that does not stand in the body of its order; invalid when there is none.
+  /// A placement that `held` has read for the rank and that is outside the body of its order; invalid if there is none.
   LocId held_beside() const { return held_beside_; }
   void begin_rank() { held_beside_ = {}; }
-  /// A statement is left out. What a name that it gave would have led to is noted where that name is used.
+  /// Records that a statement is left out. Effects of its names are recorded where the names are used.
   void note_missing(const ast::Stmt& stmt);
-  /// Whether the setting was written, perhaps wrongly, and failed: the default does not stand for it.
+  /// Whether the setting was written, perhaps wrongly, and failed: the default does not replace it.
   bool setting_failed(std::string_view name) const;
 
  private:
@@ -50,32 +50,32 @@ class ScheduleBuilder {
   void replicate(const ast::ReplicateStmt& stmt, Frame& frame);
   void treat(const ast::TreatStmt& stmt, Frame& frame);
   void stream(const ast::StreamStmt& stmt, Frame& frame);
-  /// Puts the order off until the placement that holds is known.
+  /// Postpones the order until the final placement is known.
   void order(const ast::OrderStmt& stmt, Frame& frame);
   void setting(const ast::SettingStmt& stmt, Frame& frame);
-  /// Not one of whose expressions failed.
+  /// Adds a directive unless one of its expressions failed.
   void add(directive::Directive directive) {
     if (!evaluator_->failed()) entries_.push_back({std::move(directive), scope_});
   }
-  /// Whether what stands in scope `outer` stands beside the call that led to `inner`, directly or through further calls.
+  /// Whether scope `outer` contains the call that led to `inner`, directly or through further calls.
   bool encloses(std::uint32_t outer, std::uint32_t inner) const;
-  /// How many calls of schedules lead to the scope.
+  /// The number of nested calls of schedules that lead to the scope.
   std::uint32_t depth(std::uint32_t scope) const;
   void resolve_partitions();
   void resolve_splits();
-  /// Outer ones first, so that what they claim is known.
+  /// Outer ones first, so that their claims are known.
   void evaluate_orders();
   std::optional<OrderValue> evaluate_order(const ast::OrderStmt& stmt, Frame& frame);
-  /// The table of the work that a `held` asks for; null, and a diagnostic, where no partition makes it.
+  /// The table of the work that a `held` asks for; null, and a diagnostic, if no partition makes it.
   const HeldTable* held_table(const ast::CallExpr& call, const directive::Selector& work, Frame& frame);
   void leave_out_claimed(OrderValue& value) const;
-  /// The value; reports one that the number may not be.
+  /// The value; reports one outside of the number's range.
   std::int64_t number(const ast::Expr& expr, const directive::Number& number, Frame& frame);
   std::int64_t allowed(const Value& value, const ast::Expr& from, const directive::Number& number, const Frame& frame);
   std::uint32_t count(const ast::Expr& expr, const directive::Number& allowed, Frame& frame) { return static_cast<std::uint32_t>(number(expr, allowed, frame)); }
   directive::NamedExtent extent(const ast::Pair& pair, const directive::Number& allowed, Frame& frame);
 
-  /// Into how many pieces the work is cut at least, as far as it is known.
+  /// A lower bound of the number of pieces of work, from the known extents.
   struct Pieces {
     std::uint64_t stages = 1;                               // of the finest partition
     std::vector<std::pair<Symbol, std::uint64_t>> splits;   // by dimension: the finest
@@ -87,7 +87,7 @@ class ScheduleBuilder {
 
   struct Entry {
     directive::Directive directive;
-    std::uint32_t scope;  // the call of a schedule that it stands in
+    std::uint32_t scope;  // the call of a schedule that contains it
     bool replaced = false;
   };
   /// An `order` statement with the values that its names had there.
@@ -102,22 +102,22 @@ class ScheduleBuilder {
   std::vector<Entry> entries_;
   std::vector<PostponedOrder> orders_;
   std::map<std::uint32_t, DeviceSetIndex> claims_;  // of the orders evaluated so far, by their scope
-  std::map<std::string, HeldTable> held_;           // by what is asked for, while orders are evaluated
+  std::map<std::string, HeldTable> held_;           // by requested work, while orders are evaluated
   const PostponedOrder* evaluating_ = nullptr;
   LocId held_beside_;
   Pieces pieces_;
-  std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
+  std::vector<std::uint32_t> parents_ = {0};  // by scope: the scope of the call; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
-  bool lacks_extents_ = false;  // a `partition` or `split` was given none that can be; reported
-  bool lacks_places_ = false;   // something that says where work runs is left out
+  bool lacks_extents_ = false;  // a `partition` or `split` has an illegal extent; reported
+  bool lacks_places_ = false;   // a statement that places work is left out
   std::vector<std::string_view> given_settings_, failed_settings_;
   bool miswritten_setting_ = false;  // under a name that no setting has, or as `data = ...`
 };
 
-/// Takes out the ranks that are marked, with the weight gradients that they leave pending.
+/// Removes the marked ranks, with the weight gradients that they leave pending.
 void leave_out(OrderValue& value, const std::vector<bool>& ranks);
 
-/// Takes out the ranks that leave weight gradients pending, from `first_pending` of them on.
+/// Removes the ranks that leave weight gradients pending, from pending gradient `first_pending` on.
 void leave_out_ranks_of(OrderValue& value, std::size_t first_pending);
 
 /// Collects the ranks of one order.
@@ -146,7 +146,7 @@ class RankBuilder {
   std::int64_t left(const ast::OpExpr& op, Frame& frame);
   /// Ends the rank: everything used up, slots in order. The top-level steps are in Order::children then.
   void finish(Frame& frame, directive::RankSteps& rank);
-  /// What BI left behind, oldest first.
+  /// The pending weight gradients of BI, oldest first.
   std::vector<directive::OrderOp> pending() const;
 
  private:
@@ -197,7 +197,7 @@ class RankBuilder {
   Element take(Queued& queued);
   /// Takes the pending weight gradient of these coordinates; false when there is none.
   bool take_same(const Element& element);
-  /// A pending weight gradient that names more or less than these coordinates, none of them differently; null when there is none.
+  /// A pending weight gradient with more or fewer coordinates than these and none that differs; null if there is none.
   const Queued* pending_that_meets(const Element& element) const;
   std::optional<Element> take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
   void fail_nothing_pending(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
