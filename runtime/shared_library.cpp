@@ -16,7 +16,7 @@ namespace piper::runtime {
 
 namespace {
 
-/// What the loader maps of a file, and the libraries that it opens with it.
+/// Reads the parts of a file that the loader maps, and the libraries that the loader opens with it.
 class LibraryFile {
  public:
   explicit LibraryFile(const std::string& path) : file_(path, std::ios::binary | std::ios::ate), folder_(std::filesystem::path(path).parent_path().string()) {
@@ -24,7 +24,7 @@ class LibraryFile {
     bytes_ = static_cast<std::uint64_t>(file_.tellg());
     broken_ = look();
   }
-  /// Empty, too, where there is no file to read: that is for dlopen to say.
+  /// Empty also if there is no file to read: dlopen reports that.
   const std::string& broken() const { return broken_; }
   std::vector<std::string> needs;     // names
   std::vector<std::string> searches;  // folders of its own
@@ -104,7 +104,7 @@ class LibraryFile {
   std::vector<Elf64_Phdr> segments_;
 };
 
-/// Where the loader looks for libraries of any file: LD_LIBRARY_PATH as it was when the process began, and its own folders.
+/// The folders in which the loader looks for libraries of any file: LD_LIBRARY_PATH at the start of the process, and its own folders.
 std::vector<std::string> folders_of_loader() {
   void* const self = dlopen(nullptr, RTLD_NOW);
   Dl_serinfo size{};
@@ -118,7 +118,7 @@ std::vector<std::string> folders_of_loader() {
   return folders;
 }
 
-/// `path` and what it needs, each once.
+/// The first truncated file among `path` and the libraries it needs, each read once.
 std::string broken_with_needed(const std::string& path, const std::vector<std::string>& folders, std::set<std::string>& looked_at) {
   const LibraryFile library(path);
   if (!library.broken().empty()) return "`" + path + "` " + library.broken();

@@ -65,7 +65,7 @@ std::string torch_version(const fs::path& folder) {
 std::string torch_refusal(const std::string& file, const std::string& version) {
   if (std::string broken = runtime::broken_library(file); !broken.empty()) return broken;
   if (version.substr(0, version.find('+')) == kTorchVersion) return {};
-  return "`" + file + "` is of PyTorch " + (version.empty() ? "no version that its folder tells" : version) + ", and piper needs " + kTorchVersion;
+  return "`" + file + "` is of PyTorch " + (version.empty() ? "an unknown version" : version) + ", and piper needs " + kTorchVersion;
 }
 
 struct DeviceFunctions {

@@ -11,7 +11,7 @@
 namespace piper::runtime {
 namespace {
 
-// All ones: not a number in f64 and f32, -1 in i64, so that a read of what nobody wrote shows.
+// All ones: NaN in f64 and f32, -1 in i64, so that a read of unwritten memory shows.
 constexpr unsigned char kPoison = 0xFF;
 constexpr std::uint64_t kHugePage = 2u << 20;
 
@@ -25,7 +25,7 @@ bool Arena::allocate(std::uint64_t bytes, const Options& options) {
   const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t body = round_up(std::max(bytes, kAlignment), page);
   if (bytes > (std::uint64_t{1} << 46)) return false;
-  // Small arenas lie side by side in one mapping of the kernel: it gives a process only so many.
+  // Small arenas share one mapping of the kernel, because a process has a limited number of them.
   const bool huge_pages = options.huge_pages && body >= kHugePage;
   mapped_ = body + page + (huge_pages ? kHugePage : 0);
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -37,7 +37,7 @@ Failure no_more_threads(std::size_t ranks) {
           .hint = "train on fewer devices, or raise the limits on threads and mappings (`ulimit -u`, `vm.max_map_count`)"};
 }
 
-// Tables, counters and flight record of one rank; its arena is allocated but not initialised.
+// Prepares tables, counters and flight record of one rank; its arena is allocated but not initialised.
 std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& options, const PiperJobRank& source, LocalRank& rank) {
   rank.job = &source;
   std::uint64_t arena_bytes = source.program->arena_bytes;
@@ -70,7 +70,7 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& op
   return std::nullopt;
 }
 
-/// The arenas' pages and the first values of all ranks, on as many threads as the machine has cores.
+/// Touches the arenas' pages and writes the first values of all ranks, on as many threads as the machine has cores.
 template <typename Stopped>
 void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>> ranks, const Stopped& stopped) {
   std::atomic<std::size_t> next{0};
@@ -101,7 +101,7 @@ class CpuDevice final : public Device {
   }
   std::uint64_t take_back_steps() override { return run_->gate.fetch_or(RunState::kFrozen) & ~RunState::kFrozen; }
   std::uint64_t wait(std::uint64_t ended) override;
-  void look() override {}  // its threads tell
+  void look() override {}  // its threads report failures
   bool end_run() override;
 
   const Failure* failure() const override { return run_ && run_->cancelled.load() ? &*run_->failure : nullptr; }
@@ -133,12 +133,12 @@ class CpuDevice final : public Device {
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<LibrarySwitch> library_;
   std::vector<std::unique_ptr<LocalRank>> ranks_;
-  std::uint32_t always_ = 1;  // PiperRank::sleepers where every action is to be held up, or recorded
+  std::uint32_t always_ = 1;  // PiperRank::sleepers if every action is to be delayed or recorded
 
   std::optional<RunState> run_;
   std::optional<ProgressEngine> engine_;
   std::vector<std::thread> threads_;
-  std::uint64_t moved_ = 0;  // when there was a look for the last time
+  std::uint64_t moved_ = 0;  // state of progress at the last look
   IdleTime idle_{IdleTime::Clock::now()};
 };
 
@@ -202,7 +202,7 @@ void CpuDevice::prepare_run() {
   idle_ = IdleTime(IdleTime::Clock::now());
 }
 
-// No rank begins before all of them are there: the executor has allowed no step, and a thread that ran would take the processor from those that are to come.
+// No rank begins before all threads exist: the executor has allowed no step yet, and a thread that ran would take the processor from those still being created.
 void CpuDevice::start_threads() {
   RunState& run = *run_;
   try {
@@ -282,7 +282,7 @@ void CpuDevice::look_for_stall(bool changed) {
   if (idle.count() >= run.options.stall_seconds) run.fail(stall());
 }
 
-/// Who holds up whom.
+/// Explains which rank holds up which.
 Failure CpuDevice::stall() const {
   std::vector<StuckRank> ranks;
   for (LocalRank* rank : run_->ranks) {
@@ -295,7 +295,7 @@ Failure CpuDevice::stall() const {
 }
 
 Failure CpuDevice::located(Failure failure) const {
-  // What happened to another rank has its own place.
+  // A failure of another rank keeps its own location.
   if (!failure.place.action.empty() || (failure.rank != Failure::kNoRank && failure.rank != job_->ranks[0].rank)) return failure;
   Failure at = stall();
   failure.rank = at.rank;

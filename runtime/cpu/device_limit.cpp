@@ -10,7 +10,7 @@
 namespace piper::runtime {
 namespace {
 
-/// The number in a file of the kernel; nothing where there is no such file or it says `max`.
+/// The number in a file of the kernel; empty if there is no such file or it contains `max`.
 std::optional<std::uint64_t> number_in(const std::string& path) {
   std::ifstream file(path);
   std::uint64_t number = 0;
@@ -24,7 +24,7 @@ std::uint64_t lines_of(const std::string& path) {
   return lines;
 }
 
-/// The folder of this process's control group, by which a container or a batch system limits threads; empty where there is none.
+/// The folder of this process's control group, by which a container or a batch system limits threads; empty if there is none.
 std::string control_group() {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {

@@ -22,7 +22,7 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// At the place of the action, unless something in it has one of its own.
+/// Fails at the location of the action, unless `where` is given.
 int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperPlace* where = nullptr) {
   const PiperRank& active = rank.active();
   Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
@@ -73,7 +73,7 @@ void api_report(PiperRank* rank, std::uint32_t subject, const double* values, st
 }
 
 struct DeviceHost {
-  // The library of this thread, opened and told its number of threads at the thread's first call.
+  // The library of this thread, opened and given its number of threads at the thread's first call.
   static const LibraryCalls* library(PiperRank* rank, std::uint32_t) {
     LocalRank& self = local(rank);
     return self.library ? self.library : open_library(self);
@@ -86,7 +86,7 @@ struct DeviceHost {
   static const LibraryCalls* open_library(LocalRank& rank) {
     Failure failure;
     const LibraryCalls* const library = rank.run->library->get(failure);
-    if (!library) {  // for no rank and no line
+    if (!library) {  // the failure belongs to no rank and no line
       rank.active().flight->failed = 1;
       rank.run->fail(std::move(failure));
       return nullptr;
@@ -182,7 +182,7 @@ std::uint64_t random_delay_ns(const RandomDelays& delays, std::uint32_t rank, st
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   x ^= x >> 31;
-  // Half of the delays are none: runs of undelayed actions are timings of their own.
+  // Half of the delays are zero, because runs of undelayed actions are a timing pattern, too.
   return x & 1 ? (x >> 8) % (std::uint64_t{delays.max_us} * 1000 + 1) : 0;
 }
 
@@ -194,13 +194,13 @@ void random_delay(const RandomDelays& delays, std::uint32_t rank, std::uint64_t 
 void run_device(LocalRank& rank) {
   RunState& run = *rank.run;
   rank.library = nullptr;
-  // The wall around generated code: what it calls may throw, and nothing may pass through a thread's end.
+  // A barrier around generated code: its calls may throw, and no exception may leave a thread.
   try {
     run_steps(rank);
   } catch (const std::bad_alloc&) {
     fail_at(rank, running_action(rank.active()), kOutOfMemory, "there is no memory left");
   } catch (...) {
-    fail_at(rank, running_action(rank.active()), kActionFailed, "the step was left by an exception");
+    fail_at(rank, running_action(rank.active()), kActionFailed, "the step threw an exception");
   }
   run.devices_running.fetch_sub(1);
   run.main_sleep.wake();

@@ -72,7 +72,7 @@ void ProgressEngine::run() {
   run_.main_sleep.wake();
 }
 
-// True when something moved, or what the engine waits for changed: then another look is due before it may sleep.
+// True if something moved, or a condition that the engine waits for changed: then it must look again before it may sleep.
 bool ProgressEngine::scan() {
   const std::uint64_t begun = run_.begun_steps();
   bool moved = begun != begun_;
@@ -119,7 +119,7 @@ bool ProgressEngine::held_up(Cursor& cursor, std::uint64_t salt) {
   return true;
 }
 
-// As far as this cursor can go.
+// Moves this cursor as far as possible.
 bool ProgressEngine::advance(Cursor& cursor) {
   bool moved = false;
   for (;;) {
@@ -140,7 +140,7 @@ bool ProgressEngine::advance(Cursor& cursor) {
       transport_.poll(cursor.operation);
     }
     if (cursor.operation.state == OperationState::pending) {
-      // Whatever still has slices to move is polled again at once.
+      // An operation with slices left is polled again at once.
       return moved || transport_.moving(cursor.operation);
     }
     if (cursor.operation.state == OperationState::failed) {

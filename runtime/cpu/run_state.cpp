@@ -7,7 +7,7 @@ namespace piper::runtime {
 PiperRank& LocalRank::active() { return ranks[static_cast<std::size_t>(run->phase)]; }
 
 bool RunState::begin_step(LocalRank& rank, std::uint64_t step) {
-  // Who allows the step needs nothing of it, so this wait cannot close a cycle.
+  // The thread that allows the step needs nothing of it, so this wait cannot close a cycle.
   if (!wait_until(*this, rank.sleep, [&] { return step < allowed.load() || over.load(); }) || step >= allowed.load()) return false;
   std::uint64_t word = gate.load();
   while ((word & ~kFrozen) <= step) {

@@ -21,7 +21,7 @@ constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT
 constexpr std::uint32_t kNoReduction = 0, kInSumType = 2;          // CUBLASLT_REDUCTION_SCHEME_NONE, _COMPUTE_TYPE
 constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
 
-/// Of a product: how its operands lie, and what its sums are kept in.
+/// The layout of a product's operands, and the type of its sums.
 struct Numbers {
   int operands, sums, compute;
 };
@@ -30,7 +30,7 @@ Numbers numbers_of(std::uint32_t dtype) {
     case PIPER_F64: return {kReal64, kReal64, kCompute64};
     case PIPER_F32: return {kReal32, kReal32, kCompute32};
     case PIPER_BF16: return {kBrain16, kReal32, kCompute32};
-    case PIPER_I64: break;  // of integers there are no products
+    case PIPER_I64: break;  // there are no integer products
   }
   std::abort();
 }
@@ -52,7 +52,7 @@ struct CublasLt::Functions {
   }
 };
 
-/// `a` and `b` are those of cuBLASLt: our b and a.
+/// `a` and `b` are cuBLASLt's: the caller's b and a.
 struct CublasLt::Plan {
   explicit Plan(const Functions& functions) : functions(functions) {}
   Plan(const Plan&) = delete;
@@ -113,7 +113,7 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
   layout(&plan.c, end == PIPER_GEMM_ROUNDS ? types.operands : types.sums, call.n, call.m);
   if (call.transpose_b != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
   if (call.transpose_a != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
-  // Sums are split where there is nothing else, in their own type: never those that round in between.
+  // Sums are split only if no other algorithm exists, and in their own type: never with rounding in between.
   for (const std::uint32_t reductions : {kNoReduction, kInSumType}) {
     if (plan.algorithms.empty()) then([&] { return find_algorithms(plan, reductions, workspace); });
   }
@@ -153,7 +153,7 @@ int CublasLt::multiply(Product product, const void* a, const void* b, void* c, v
     return functions_->cublasLtMatmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c, plan.c, c, plan.c, &each.algorithm, workspace, each.workspace, stream);
   };
   int status = with(plan.algorithms.front());
-  // A guess of cuBLASLt may turn out to be wrong where it is first used.
+  // An algorithm of cuBLASLt's heuristic may turn out to be unsupported at its first use.
   while (status == kNotSupported && plan.algorithms.size() > 1) {
     plan.algorithms.erase(plan.algorithms.begin());
     status = with(plan.algorithms.front());

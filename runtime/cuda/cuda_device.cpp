@@ -24,7 +24,7 @@ class CudaDevice final : public Device {
   }
   std::uint64_t most_steps() const override { return kStepsUnderWay; }
   void begin_step(std::uint64_t step) override { begun_ += steps_->enqueue(step); }
-  /// What is enqueued runs.
+  /// Enqueued steps run.
   std::uint64_t take_back_steps() override { return begun_; }
   std::uint64_t wait(std::uint64_t) override {
     ended_ += steps_->take_in(ended_);
@@ -51,18 +51,18 @@ class CudaDevice final : public Device {
   bool skip_destructors() const override { return gpu_->failure && gpu_->failure->code == kStalled; }
 
  private:
-  /// The last step that was asked for has run, between timers.
+  /// Whether the last step of the run has run, between timers.
   bool has_recorded() const { return run_.record && ended_ == run_.steps && ended_ > 0; }
 
-  GpuPrograms programs_;            // until it is open, and so are the next two
+  GpuPrograms programs_;            // until `open`, as the next two
   std::unique_ptr<Driver> driver_;
   std::unique_ptr<Nccl> nccl_;
-  bool alone_ = true;               // all ranks are here
+  bool alone_ = true;               // all ranks are in this process
   std::optional<Gpu> gpu_;
   std::optional<GpuSteps> steps_;
   DeviceRun run_;
   std::uint64_t begun_ = 0, ended_ = 0;
-  std::vector<unsigned char> bytes_;  // of what was read
+  std::vector<unsigned char> bytes_;  // result of the last `read`
 };
 
 bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const Processes& processes, Failure& failure) {
@@ -87,11 +87,11 @@ bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const P
   return !(options.stopped && options.stopped());
 }
 
-/// Every queue rests, so that memory of the GPU can be read; also after a failure, unless it is the GPU's.
+/// Waits until every stream is idle, so that memory of the GPU can be read; also after a failure, unless it is the GPU's.
 bool CudaDevice::end_run() {
   Gpu& gpu = *gpu_;
   if (gpu.failure && (!alone_ || gpu.failure->code == kCudaKernelFailed || gpu.failure->code == kStalled)) {
-    if (!alone_) gpu.driver->abandon();  // what is under way waits for others
+    if (!alone_) gpu.driver->abandon();  // work in flight waits for other processes
     return true;
   }
   for (const auto& rank : gpu.ranks) {

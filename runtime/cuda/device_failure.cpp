@@ -1,4 +1,4 @@
-// What the device was at when it failed, or stopped getting on.
+// The actions at which the device was when it failed or stopped making progress.
 #include <algorithm>
 
 #include "runtime/cuda/gpu.h"
@@ -7,7 +7,7 @@ namespace piper::runtime::cuda {
 
 namespace {
 
-/// So many further actions are named beside the first.
+/// The maximum number of further actions that are named beside the first.
 constexpr std::size_t kMostNamed = 4;
 
 void name_actions(const Gpu& gpu, Failure& failure) {
@@ -19,12 +19,12 @@ void name_actions(const Gpu& gpu, Failure& failure) {
   failure.place = place_of(program(at.front()), at.front().action);
   if (at.front().last != at.front().action) {
     Place last = place_of(program(at.front()), at.front().last);
-    const std::string text = "or an action after it up to `" + last.action + "`: a graph does not tell such short ones apart, steps with `PIPER_CUDA_GRAPHS=0` do";
+    const std::string text = "or an action after it up to `" + last.action + "`: a graph signals short actions together, steps with `PIPER_CUDA_GRAPHS=0` one by one";
     failure.notes.push_back({text, std::move(last)});
   }
   for (std::size_t i = 1; i < std::min(at.size(), kMostNamed); ++i) {
     Place place = place_of(program(at[i]), at[i].action);
-    const std::string name = "rank " + std::to_string(at[i].rank->job->rank) + ", `" + place.action + "` was under way beside it, on another queue";
+    const std::string name = "rank " + std::to_string(at[i].rank->job->rank) + ", `" + place.action + "` was in flight beside it, on another stream";
     failure.notes.push_back({name, std::move(place)});
   }
 }
@@ -44,7 +44,7 @@ std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
       if (stream.num_actions == 0) continue;
       const std::uint64_t step = count / stream.num_actions;
       const std::uint32_t position = static_cast<std::uint32_t>(count % stream.num_actions), action = stream.action_of[position];
-      // Of what a call could not enqueue any more only the next action is known.
+      // If a call could not enqueue more, only the next action is known.
       if (count == queue.enqueued && step > active.step) continue;
       const ScannedAction& scanned = program.scan->actions[action];
       const bool ready = std::all_of(scanned.waits.begin(), scanned.waits.end(), [&](const PiperWait& wait) {
@@ -55,7 +55,7 @@ std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
       if (ready) found.push_back({rank.get(), action, stream.action_of[last], step});
     }
   }
-  // A communication is under way while its members are on their way to it: what computes comes first, then what comes first for all ranks.
+  // A communication counts as in flight while its members are on their way to it: compute actions come first, then the order of all ranks.
   std::stable_sort(found.begin(), found.end(), [&](const ActionAt& a, const ActionAt& b) {
     const GpuProgram &of_a = a.rank->programs[phase], &of_b = b.rank->programs[phase];
     const bool moves_a = of_a.scan->actions[a.action].queue != 0, moves_b = of_b.scan->actions[b.action].queue != 0;
@@ -66,13 +66,13 @@ std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
 
 Failure device_failure(const Gpu& gpu, Status status) {
   Failure failure{.code = kCudaKernelFailed, .message = gpu.driver->device_name() + " failed: " + gpu.driver->text_of(status)};
-  failure.hint = "nothing runs on the device any more; if it is the same action again, its kernels are at fault (`piper build --device cuda` writes them), else the device";
+  failure.hint = "the device runs nothing more; if the same action fails again, its kernels are at fault (`piper build --device cuda` writes them), else the device";
   name_actions(gpu, failure);
   return failure;
 }
 
 Failure failure_of_others(const Gpu& gpu, Failure failure) {
-  // What happened to another rank has its own place.
+  // A failure of another rank keeps its own location.
   if (failure.rank == Failure::kNoRank || failure.rank == gpu.ranks.front()->job->rank) {
     if (failure.place.action.empty()) name_actions(gpu, failure);
   }
@@ -81,7 +81,7 @@ Failure failure_of_others(const Gpu& gpu, Failure failure) {
 
 Failure device_stalled(const Gpu& gpu, double seconds) {
   Failure failure{.code = kStalled, .message = "nothing has moved on " + gpu.driver->device_name() + " for `" + std::to_string(static_cast<long long>(seconds)) + "` seconds"};
-  failure.hint = "PIPER_STALL_SECONDS says for how long that may be";
+  failure.hint = "PIPER_STALL_SECONDS sets the limit";
   name_actions(gpu, failure);
   return failure;
 }

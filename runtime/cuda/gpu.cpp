@@ -11,7 +11,7 @@ namespace piper::runtime::cuda {
 
 namespace {
 
-/// Errors of work that was enqueued, which any later call may give: the device does nothing any more. Names and numbers are those of CUresult.
+/// Errors of enqueued work, which any later call may return: the device runs nothing more. Names and numbers are those of CUresult.
 bool is_device_failure(Status status) {
   switch (status) {
     case 214:                      // ECC_UNCORRECTABLE
@@ -38,7 +38,7 @@ bool Gpu::done(Status status, const char* call, const GpuRank* rank, std::uint32
   failure = Failure{.code = kCudaCallFailed, .message = std::string("`") + call + "` failed on " + driver->device_name() + ": " + driver->text_of(status)};
   if (status == kOutOfDeviceMemory) {
     failure->code = kCudaOutOfMemory;
-    failure->hint = "smaller microbatches, more stages or `replicate` need less per device; `piper show memory` says what each has";
+    failure->hint = "smaller microbatches, more stages or `replicate` need less per device; `piper show memory` lists the memory of each";
   }
   if (rank != nullptr) {
     failure->rank = rank->job->rank;
@@ -135,7 +135,7 @@ bool Gpu::tell(GpuRank& rank, std::uint32_t queue) {
   std::fill(told_with.begin() + own.told, told_with.begin() + own.captured, own.captured - 1);
   own.told = own.captured;
   own.calls = 0;
-  // A graph writes the same in every launch: there the device counts.
+  // A graph writes the same word in every launch, so a kernel counts there.
   const void* const arguments[] = {&own.progress, &more};
   return done(driver->launch(own.stream, kernels.advance, 1, 1, arguments), "cuLaunchKernel", &rank);
 }
@@ -149,7 +149,8 @@ int Gpu::end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action) {
   const bool awaited = program.ends[queue][at] != nullptr;
   if (capturing) {
     ++own.captured;
-    // What others wait for, and what may wait for others, is told by itself: otherwise an action that has ended would be taken for one that another one waits for.
+    // An action that others wait for, or that may wait for others, is signalled by itself: otherwise an ended action could be taken for one that another waits
+    // for.
     if ((queue != 0 || awaited || own.calls >= kCallsUntold) && !tell(rank, queue)) return 1;
   } else {
     if (!done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;

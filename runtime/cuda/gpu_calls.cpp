@@ -11,7 +11,7 @@ namespace piper::runtime::cuda {
 namespace {
 
 GpuRank& of(PiperDevice* device) { return *static_cast<GpuRank*>(device->device); }
-/// Where the next call of an action goes.
+/// The stream of the next call of an action.
 Stream stream_of_call(GpuRank& rank, std::uint32_t queue) {
   ++rank.queues[queue].calls;
   return rank.queues[queue].stream;
@@ -31,9 +31,9 @@ int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t queue, std:
     const std::uint64_t step = active->step - wait.distance;
     const std::size_t at = gpu.end_slot(wait.position, step);
     GpuProgram& program = rank.program();
-    // An event that was not recorded would hold up nothing.
+    // An event that was never recorded would hold up nothing.
     if (program.recorded[wait.stream][at] != step + 1) return gpu.fail_at(rank, action, kBadJob, "an action waits for one that has not been enqueued");
-    // Where it waits is told apart from what comes before.
+    // The wait is signalled separately from the actions before it.
     if (gpu.capturing && !gpu.tell(rank, queue)) return 1;
     if (!gpu.done(gpu.driver->wait(rank.queues[queue].stream, program.ends[wait.stream][at]), "cuStreamWaitEvent", &rank, action)) return 1;
   }
@@ -42,7 +42,7 @@ int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t queue, std:
 
 int call_end(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action) {
   GpuRank& rank = of(device);
-  // A communication, and nothing else lies on another queue, ends with the last of its members.
+  // A communication (other streams have nothing else) ends with the last of its members.
   return queue != 0 ? 0 : rank.gpu->end_action(rank, queue, action);
 }
 
@@ -100,7 +100,7 @@ struct AttendSizes {
 
 constexpr std::uint32_t kWarp = 32;
 
-/// What an attention of LibTorch gave; false after a failure.
+/// Checks the status of an attention of LibTorch; false after a failure.
 bool attended(GpuRank& rank, std::uint32_t action, Status status) {
   Gpu& gpu = *rank.gpu;
   if (status != kAttentionRefused && status != kAttentionOverrun) return gpu.done(status, "attention of LibTorch", &rank, action);

@@ -113,7 +113,7 @@ class SetUp {
 
   // ---- memory
 
-  /// All arenas together, before any of them is there: what is missing is told at once.
+  /// The room for all arenas together, checked before any is allocated, so that a lack is reported at once.
   std::optional<Failure> fits() {
     std::uint64_t needed = 0, free = 0;
     for (const auto& rank : gpu_.ranks) needed += rank->arena_bytes;
@@ -124,7 +124,7 @@ class SetUp {
     const std::string ranks = gpu_.ranks.size() == 1 ? "one arena" : std::to_string(gpu_.ranks.size()) + " arenas";
     return Failure{.code = kCudaOutOfMemory,
                    .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free" + taken,
-                   .hint = std::string(gpu_.job.world > 1 && gpu_.job.num_ranks > 1 ? "all ranks run on one GPU here; " : "") + "smaller microbatches need less, and `piper show memory` says what each rank has"};
+                   .hint = std::string(gpu_.job.world > 1 && gpu_.job.num_ranks > 1 ? "all ranks run on one GPU here; " : "") + "smaller microbatches need less, and `piper show memory` lists the memory of each rank"};
   }
 
   bool allocate(GpuRank& rank) {
@@ -169,7 +169,7 @@ class SetUp {
     return true;
   }
 
-  /// Communication goes first on the device: others wait for it.
+  /// Communication has priority on the device: others wait for it.
   static Priority priority_of(const GpuRank& rank, std::size_t queue) {
     if (queue == 0) return Priority::compute;
     const bool high = std::any_of(std::begin(rank.ranks), std::end(rank.ranks), [&](const PiperRank& of) { return of.program != nullptr && queue < of.program->num_streams && of.program->streams[queue].high_priority != 0; });
@@ -202,7 +202,7 @@ class SetUp {
     return true;
   }
 
-  /// What is missing is told before anything is allocated.
+  /// Called before anything is allocated, so that a missing library is reported first.
   std::optional<Failure> open_attention() {
     if (std::none_of(scans_.begin(), scans_.end(), [](const auto& each) { return each.second->torch_attention; })) return std::nullopt;
     if (driver_.processors() > PIPER_MOST_PROCESSORS && std::any_of(scans_.begin(), scans_.end(), [](const auto& each) { return each.second->flash_attention; })) {
@@ -218,7 +218,7 @@ class SetUp {
                    .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
   }
 
-  /// Made on the device: the state of a large model is mostly zeros, and takes a host and its bus many seconds.
+  /// Computed on the device: the state of a large model is mostly zeros, and would take a host and its bus many seconds.
   bool first_values(GpuRank& rank) {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;
@@ -227,7 +227,7 @@ class SetUp {
     for (const FirstValues& values : first_values_of(program, rank.job->stretches)) {
       if (!put(rank, stream, values)) return false;
     }
-    // Any queue may read them first.
+    // Any stream may read them first.
     return gpu_.done(driver_.record(gpu_.transferred, stream), "cuEventRecord", &rank) && gpu_.wait_for(gpu_.transferred);
   }
 
@@ -242,7 +242,7 @@ class SetUp {
     return gpu_.done(driver_.launch(stream, gpu_.kernels.initialise.at(values.dtype), blocks, kThreads, arguments), "cuLaunchKernel", &rank);
   }
 
-  /// All ones are no number: a read of what nobody wrote shows.
+  /// All ones are NaN: a read of unwritten memory shows.
   bool poison(GpuRank& rank) { return gpu_.done(driver_.fill(rank.queues.front().stream, rank.arena, 0xFF, rank.arena_bytes), "cuMemsetD8Async", &rank); }
 
   Gpu& gpu_;

@@ -62,7 +62,7 @@ void GpuSteps::begin_run(const DeviceRun& run) {
 
 bool GpuSteps::enqueue(std::uint64_t step) {
   StepGraphs& graphs = gpu_.graphs[static_cast<std::size_t>(gpu_.phase)];
-  // The first steps find out what fails by itself, and load what the driver loads late.
+  // The first steps show failures action by action, and load code that the driver loads late.
   if (gpu_.options.cuda_graphs && !graphs.ready() && !graphs.refused && step >= kStepsUnderWay) {
     capture_steps(gpu_, [&](std::uint64_t parity) { return enqueue_actions(parity); });
   }
@@ -83,7 +83,7 @@ bool GpuSteps::enqueue(std::uint64_t step) {
   return true;
 }
 
-/// All that the device does in a step. What the host puts into memory for it is staged.
+/// Enqueues all work of the device in a step. `stage` prepares the data that the host provides for it.
 bool GpuSteps::enqueue_actions(std::uint64_t step) {
   for (const auto& rank : gpu_.ranks) {
     if (!begin_step(*rank, step)) return false;
@@ -97,7 +97,7 @@ bool GpuSteps::enqueue_actions(std::uint64_t step) {
   return true;
 }
 
-/// Host memory that the step reads: what random numbers are keyed by, and what its update needs. What it writes there is empty.
+/// Fills the host memory that the step reads: the key of random numbers and the scalars of its update. Clears the memory that the step writes.
 void GpuSteps::stage(GpuRank& rank, std::uint64_t step) {
   PiperRank& active = rank.active();
   active.step = step;
@@ -124,7 +124,7 @@ bool GpuSteps::begin_step(GpuRank& rank, std::uint64_t step) {
          (gpu_.phase != Phase::training || put(rank.arena + rank.active().program->scalars_offset, staging + rank.staged_scalars, sizeof(PiperScalars)));
 }
 
-// ---- taken in
+// ---- read back
 
 bool GpuSteps::take_in(std::uint64_t step) {
   for (const auto& rank : gpu_.ranks) {
@@ -150,7 +150,7 @@ void GpuSteps::look(std::uint64_t step) {
   if (status != kNotReady) gpu_.done(status, "cuEventQuery", &rank);
 }
 
-/// The first of all checks that found an index outside of its range.
+/// Fails at the first of all checks that found an index out of range.
 bool GpuSteps::look_at_checks(const GpuRank& rank, std::uint64_t step) {
   const auto* findings = reinterpret_cast<const Finding*>(rank.step_staging(step) + rank.staged_findings);
   const std::vector<ScannedCheck>& checks = rank.programs[static_cast<std::size_t>(gpu_.phase)].scan->checks;

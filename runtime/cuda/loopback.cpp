@@ -91,7 +91,7 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
   }
 }
 
-/// Where the operands of all sums lie, in one piece of device memory.
+/// Uploads the operand addresses of all sums into one piece of device memory.
 std::optional<Failure> Loopback::upload_tables(std::vector<Meeting>& meetings) {
   std::vector<const void*> table;
   for (const Meeting& meeting : meetings) {

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kMagic = 0xcafebeef;          // NCCL_API_MAGIC
 constexpr int kUndefined = INT_MIN;              // NCCL_CONFIG_UNDEF_INT
 constexpr int kSum = 0;                          // ncclSum
-constexpr int kLeastVersion = 21803;             // whose settings NcclConfig has
+constexpr int kLeastVersion = 21803;             // the first version with the settings of NcclConfig
 constexpr int kInt64 = 4, kFloat32 = 7, kFloat64 = 8, kBfloat16 = 9;
 
 int type_of(std::uint32_t dtype) {

@@ -13,7 +13,7 @@ namespace piper::runtime::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// Blocks on the device of a communication between two: a receive that was posted early occupies them until its message comes.
+/// Device blocks of a communication between two: a receive that was posted early occupies them until its message arrives.
 constexpr std::uint32_t kBlocksOfPair = 4;
 constexpr std::chrono::milliseconds kLook(50);
 constexpr std::chrono::seconds kEndWithin(10);
@@ -36,7 +36,7 @@ NcclExchange::~NcclExchange() {
   if (gpu_.failure || group_.failed() || (!aborted_ && !finalize_all())) abort_all();
   const Clock::time_point until = Clock::now() + kEndWithin;
   const auto ended = [&](const std::future<void>& abort) { return abort.wait_until(until) == std::future_status::ready; };
-  // What NCCL still waits for on the device nobody can release.
+  // Nothing on the device for which NCCL still waits can be released.
   if (!std::all_of(aborts_.begin(), aborts_.end(), ended)) gpu_.driver->abandon();
 }
 
@@ -175,7 +175,7 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
     case PIPER_SEND: return call(NcclKind::send, in, nullptr, part.elements, 1);
     case PIPER_RECV: return call(NcclKind::receive, nullptr, out(), part.elements, 0);
     case PIPER_ALL_REDUCE:
-      // Who adds nothing has room for zeros: where the sum goes.
+      // A member that adds nothing has room for zeros at the destination of the sum.
       if (!gives) made.cleared.emplace_back(out(), part.elements * size);
       return call(NcclKind::all_reduce, gives ? in : out(), out(), part.elements);
     case PIPER_ALL_GATHER: {
@@ -190,7 +190,7 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
   }
 }
 
-/// Blocks of one size are one call, others a sum for each owner. `in`: null where this member adds nothing.
+/// Shards of one size are one call, others a sum for each owner. `in`: null if this member adds nothing.
 void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in) {
   const std::uint64_t size = element_bytes(part.dtype);
   const std::uint32_t members = own.communicator->num_members, self = own.communicator->self;
@@ -209,7 +209,7 @@ void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own
   }
 }
 
-/// Blocks of one size are one call, others come from their owners.
+/// Shards of one size are one call, others are broadcast by their owners.
 void NcclExchange::plan_gather(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in) {
   const std::uint64_t size = element_bytes(part.dtype);
   const std::uint32_t members = own.communicator->num_members, self = own.communicator->self;
@@ -224,7 +224,7 @@ void NcclExchange::plan_gather(Communication& made, const Operation& own, const 
   }
 }
 
-/// Sums that are added to something need a place of their own, and who gives nothing zeros: both lie outside the plan.
+/// Accumulated sums need scratch, and members that contribute nothing need zeros: both lie outside the plan.
 std::optional<Failure> NcclExchange::place_scratch(Phase phase) {
   GpuRank& rank = *gpu_.ranks[0];
   const auto allocate = [&](std::uint64_t bytes, unsigned char*& to) { return gpu_.done(gpu_.driver->allocate(std::max(bytes, kLine), &to), "cuMemAlloc", &rank); };
@@ -250,7 +250,7 @@ std::optional<Failure> NcclExchange::place_scratch(Phase phase) {
   return std::nullopt;
 }
 
-/// One element by each kind of call that a communicator is used for.
+/// Sends one element by each kind of call that a communicator is used for.
 std::optional<Failure> NcclExchange::exchange_elements(Phase phase) {
   GpuRank& rank = *gpu_.ranks[0];
   struct Use {
@@ -334,7 +334,7 @@ bool NcclExchange::call(const Communication& communication, Stream stream, GpuRa
       progresses |= result == kNcclInProgress;
     }
     if (begun) {
-      // Also after a call that failed: what is called next would be gathered, too.
+      // Also after a failed call: otherwise later calls would be collected in the group, too.
       const NcclResult ended = nccl_->group_end();
       if (good()) {
         name = "ncclGroupEnd";
@@ -361,7 +361,7 @@ bool NcclExchange::settle(NcclCommunicator communicator, const char* call, GpuRa
     if (state != kNcclInProgress) return fail(state, call, communicator, rank, action);
     if (Clock::now() >= until) {
       Failure late{.code = kNcclFailed, .message = std::string("`") + call + "` has not ended within `" + std::to_string(gpu_.options.meet_seconds) + "` seconds",
-                   .hint = "NCCL_DEBUG=INFO shows what NCCL waits for, mostly a network between two machines; PIPER_MEET_SECONDS says how long that may take"};
+                   .hint = "NCCL_DEBUG=INFO shows what NCCL waits for, mostly a network between two machines; PIPER_MEET_SECONDS sets the limit"};
       late.rank = rank->job->rank;
       gpu_.failure = group_.first_cause(late);
       return false;
@@ -374,7 +374,7 @@ bool NcclExchange::others_failed(const GpuRank* rank, std::uint32_t action) {
   noticed_.store(true);
   if (gpu_.failure) return false;
   gpu_.failure = failure_of_others(gpu_, failure_);
-  // Nothing may be under way on the device, and this rank be on its way to the communication.
+  // There may be no action in flight on the device while this rank is on its way to the communication.
   if (gpu_.failure->place.action.empty() && action != Gpu::kNoAction) {
     const PiperRank& active = rank->ranks[static_cast<std::size_t>(gpu_.phase)];
     gpu_.failure->rank = active.rank;
@@ -386,7 +386,7 @@ bool NcclExchange::others_failed(const GpuRank* rank, std::uint32_t action) {
 
 bool NcclExchange::fail(NcclResult result, const char* call, NcclCommunicator communicator, const GpuRank* rank, std::uint32_t action) {
   if (gpu_.failure) return false;
-  Failure failure{.code = kNcclFailed, .message = std::string("`") + call + "` failed: " + nccl_->text_of(result, communicator), .hint = "NCCL_DEBUG=INFO lets NCCL say more", .rank = rank->job->rank};
+  Failure failure{.code = kNcclFailed, .message = std::string("`") + call + "` failed: " + nccl_->text_of(result, communicator), .hint = "NCCL_DEBUG=INFO prints more details", .rank = rank->job->rank};
   if (action != Gpu::kNoAction) failure.place = place_of(*rank->ranks[static_cast<std::size_t>(gpu_.phase)].program, action);
   gpu_.failure = group_.first_cause(failure);
   return false;
@@ -410,7 +410,7 @@ void NcclExchange::watch() {
       for (const Communicator& each : communicators_) {
         NcclResult state = kNcclSuccess;
         if (nccl_->state(each.handle, &state) != kNcclSuccess || state == kNcclSuccess || state == kNcclInProgress) continue;
-        found = Failure{.code = kNcclFailed, .message = "a communication failed: " + nccl_->text_of(state, each.handle), .hint = "NCCL_DEBUG=INFO lets NCCL say more", .rank = rank};
+        found = Failure{.code = kNcclFailed, .message = "a communication failed: " + nccl_->text_of(state, each.handle), .hint = "NCCL_DEBUG=INFO prints more details", .rank = rank};
         break;
       }
       lock.unlock();
@@ -418,9 +418,9 @@ void NcclExchange::watch() {
     }
     if (!found) continue;
     failure_ = *found;
-    // First: what communications leave behind that end now is nothing that anybody looks at.
+    // Set first: communications that end from now on leave results that must not be read.
     lost_.store(true, std::memory_order_release);
-    // Whoever waits for the device finds out where; then what it waits for ends, and that is gone. Within a call nobody notices.
+    // A thread that waits for the device first finds out where it waits; then that wait is ended and no longer visible. A thread within a call notices nothing.
     for (const Clock::time_point until = Clock::now() + kNoticeWithin; !noticed_.load() && !ends_.load() && Clock::now() < until;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(kNameWithin);
     abort_all();
@@ -429,11 +429,11 @@ void NcclExchange::watch() {
 
 void NcclExchange::abort_all() {
   {
-    // Whoever is within a call may wait there for the device, which waits for the communications that end here.
+    // A thread within a call may wait there for the device, which waits for the communications that end here.
     std::unique_lock lock(mutex_, std::chrono::seconds(2));
     if (aborted_.exchange(true)) return;
   }
-  // At once: each waits for the graphs that have calls of it, and those for the calls of the others.
+  // All at the same time: each waits for the graphs that have its calls, and these wait for the calls of the others.
   for (const Communicator& each : communicators_) {
     if (each.handle == nullptr) continue;
     std::packaged_task<void()> abort([nccl = nccl_, handle = each.handle] { nccl->abort(handle); });

@@ -10,7 +10,7 @@ namespace piper::runtime::cuda {
 
 namespace {
 
-/// The device that writes down. Its arena is a range of addresses that nobody touches.
+/// The recording device. Its arena is a range of addresses that is never accessed.
 struct Scanner {
   static constexpr std::uint64_t kArena = std::uint64_t{1} << 46;
 

@@ -1,4 +1,4 @@
-// Steps as graphs: the device gets a step of all ranks by one call.
+// Steps as graphs: the device gets a step of all ranks in one call.
 #include <algorithm>
 
 #include "runtime/cuda/gpu.h"
@@ -46,7 +46,7 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
     graphs.refused = true;
     gpu.exchange->part();
     Failure warning = gpu.failure.value_or(Failure());
-    // What the device failed with is no matter of graphs.
+    // A failure of the device has nothing to do with graphs.
     if (warning.code == kCudaKernelFailed || warning.code == kStalled) return;
     gpu.failure.reset();
     warning.code = kCudaNotCaptured;
@@ -56,7 +56,7 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
     return;
   }
   std::copy(std::begin(made), std::end(made), std::begin(graphs.of));
-  // What was enqueued before without graphs comes before the first.
+  // Earlier work without graphs precedes the first graph.
   gpu.join_streams();
 }
 

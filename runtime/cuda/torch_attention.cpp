@@ -34,7 +34,7 @@ namespace {
 
 thread_local PlannedMemory* planned = nullptr;
 
-// Throws through LibTorch, which undoes what it has begun.
+// Throws through LibTorch, which undoes its partial work.
 void* take(std::size_t bytes, int, CUstream_st*) {
   if (bytes == 0) return nullptr;
   if (planned == nullptr) throw std::bad_alloc();
@@ -42,7 +42,7 @@ void* take(std::size_t bytes, int, CUstream_st*) {
 }
 void keep(void*, std::size_t, int, CUstream_st*) {}
 
-// torch::cuda::CUDAPluggableAllocator, whose header needs those of CUDA; the names say the types.
+// torch::cuda::CUDAPluggableAllocator, whose header needs CUDA's headers; the names contain the types.
 using Taking = std::function<void*(std::size_t, int, CUstream_st*)>;
 using Keeping = std::function<void(void*, std::size_t, int, CUstream_st*)>;
 using Allocator = std::shared_ptr<void>;  // of c10::cuda::CUDACachingAllocator::CUDAAllocator; only handed on
@@ -77,7 +77,7 @@ const char* missing_kernel() {
 #define PIPER_TEXT(x) PIPER_TEXT_OF(x)
 constexpr std::string_view kVersion = PIPER_TEXT(TORCH_VERSION_MAJOR) "." PIPER_TEXT(TORCH_VERSION_MINOR) "." PIPER_TEXT(TORCH_VERSION_PATCH);
 
-/// Flash's gradient adds in one order then. What is not yet written needs no filling for that.
+/// Makes flash's gradient add in one order. Uninitialised memory need not be filled for that.
 void set_deterministic(bool deterministic) {
   at::globalContext().setDeterministicAlgorithms(deterministic, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
@@ -91,9 +91,9 @@ const char* open(const char* library, const char* version, int chosen, int deter
     return nullptr;
   }
   const std::string file = "`" + std::string(library) + "`", said = version;
-  // Sizes of workspaces, and what is declared here, are those of one version.
+  // Sizes of workspaces, and the declarations here, are those of one version.
   if (said.substr(0, said.find('+')) != kVersion) {
-    return refuse(file + " is of PyTorch " + (said.empty() ? "no version that its folder tells" : said) + ", and piper is built for " + std::string(kVersion));
+    return refuse(file + " is of PyTorch " + (said.empty() ? "an unknown version" : said) + ", and piper is built for " + std::string(kVersion));
   }
   std::string reason;
   void* const handle = open_shared_library(library, RTLD_NOW | RTLD_LOCAL, reason);
@@ -125,7 +125,7 @@ at::Tensor dense(const void* data, at::IntArrayRef sizes, c10::ScalarType type) 
   return at::for_blob(const_cast<void*>(data), sizes).options(at::TensorOptions().dtype(type).device(device())).target_device(device()).make_tensor();
 }
 
-/// [batch][positions][heads][width], as LibTorch's kernels want it, too.
+/// [batch][positions][heads][width], which is also the layout of LibTorch's kernels.
 struct Operands {
   const PiperAttend& call;
   at::Tensor queries(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.seq, call.heads, width}, scalar_type(call.dtype)); }
@@ -135,7 +135,7 @@ struct Operands {
 
 std::uint64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::uint64_t>(tensor.nbytes()); }
 
-/// Where it was asked for, densely.
+/// Whether the result lies at the planned address, densely.
 bool lies_at(const at::Tensor& tensor, const at::Tensor& planned_one) {
   return tensor.const_data_ptr() == planned_one.const_data_ptr() && tensor.is_contiguous() && tensor.sizes() == planned_one.sizes() && tensor.dtype() == planned_one.dtype();
 }
@@ -151,7 +151,7 @@ int on_stream(void* stream, void* workspace, std::uint64_t bytes, const Body& bo
   PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = bytes, .alignment = PIPER_WORKSPACE_ALIGNMENT};
   try {
     const c10::InferenceMode inference;
-    // A stream that LibTorch did not make has its address for a number.
+    // LibTorch numbers a stream that it did not make by its address.
     const c10::StreamGuard on(c10::Stream(c10::Stream::UNSAFE, device(), reinterpret_cast<c10::StreamId>(stream)));
     const PlannedScope scope(memory);
     if (body(memory)) return kSuccess;
@@ -193,7 +193,7 @@ int attend_grad(void* stream, const PiperAttend* call, const void* q, const void
     const at::Tensor result = of.queries(out, call->value_width), change = of.queries(dout, call->value_width), sums = of.log_sums(lse);
     const at::Tensor of_query = of.queries(dq, call->width), of_key = of.keys(dk, call->width), of_value = of.keys(dv, call->value_width);
     memory.results = {{{dq, bytes_of(of_query)}, {dk, bytes_of(of_key)}, {dv, bytes_of(of_value)}}};
-    // Without dropout a random state is not looked at.
+    // Without dropout the random state is not read.
     const at::Tensor none;
     if (call->form == PIPER_ATTEND_FLASH) {
       const auto made = at::_ops::_flash_attention_backward::call(change, query, key, value, result, sums, none, none, call->seq, call->keys, 0.0, call->causal != 0, none, none,

@@ -19,18 +19,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The system's words for an error, in lower case like every message.
+/// The system's text for an error, in lower case like every message.
 std::string words(std::string text) {
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
   return text;
 }
 std::string words(int error) { return words(std::string(std::strerror(error))); }
 
-/// How long a pipe may be without a writer: one that is started beside this process opens it a moment later.
+/// The time that a pipe may be without a writer: one that is started beside this process opens it a moment later.
 constexpr std::chrono::seconds kWriterComes{3};
 
-/// Reads a file or a pipe to its end, or up to the limit. Opened without waiting, a pipe that nobody writes to can be told, and what is called a file and
-/// keeps its reader waiting, such as the log of the kernel.
+/// Reads a file or a pipe to its end, or up to the limit. It opens without waiting, so that it notices a pipe without a writer, and a regular file that blocks
+/// its reader, such as the log of the kernel.
 class Reader {
  public:
   explicit Reader(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
@@ -47,7 +47,7 @@ class Reader {
   bool append(std::uint64_t limit, Text& out, std::string& reason) {
     const auto deadline = std::chrono::steady_clock::now() + kWriterComes;
     unsigned char buffer[1 << 16];
-    bool written = !pipe_;  // somebody writes, or has written
+    bool written = !pipe_;  // a writer is or was there
     while (out.size() < limit) {
       const ssize_t count = read(file_, buffer, static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - out.size())));
       if (count > 0) {
@@ -69,7 +69,7 @@ class Reader {
         const Event event = wait(100);
         written = event == Event::end;
         if (event != Event::none || std::chrono::steady_clock::now() < deadline) continue;
-        reason = "it is a pipe that nobody writes to";
+        reason = "it is a pipe without a writer";
         return false;
       }
     }
@@ -94,11 +94,11 @@ bool append(const std::string& path, std::uint64_t limit, Text& out, std::string
   return reader.good() && reader.append(limit, out, reason);
 }
 
-/// Of a file that says no size so much is read to find it.
+/// The number of bytes read to find the size of a file that reports none.
 constexpr std::uint64_t kReadForSize = std::uint64_t{1} << 24;
 
 std::nullopt_t unreadable(const std::string& what, const std::string& reason, Failure& failure) {
-  // What a shell would have expanded.
+  // Patterns that a shell would have expanded.
   const bool pattern = what.find_first_of("*?") != std::string::npos, home = what.starts_with("~") || what.find("/~") != std::string::npos;
   failure = {.code = kDataUnreadable,
              .message = "cannot read `" + what + "`: " + reason,
@@ -108,7 +108,7 @@ std::nullopt_t unreadable(const std::string& what, const std::string& reason, Fa
   return std::nullopt;
 }
 
-/// Why something in a folder is no text; empty for a file, and for a folder, whose files are text.
+/// The reason why an entry of a folder is not text; empty for a file, and for a folder, whose files are text.
 std::string no_text(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::file_status status = entry.status(error);
@@ -116,7 +116,7 @@ std::string no_text(const fs::directory_entry& entry) {
     case fs::file_type::regular: return {};
     case fs::file_type::directory: return entry.is_symlink(error) ? "it is a link to a folder, which is not followed" : "";
     case fs::file_type::not_found: return entry.is_symlink(error) ? "it is a link to nothing" : "it is gone";
-    case fs::file_type::fifo: return "it is a pipe, which is read only where the data line names it";
+    case fs::file_type::fifo: return "it is a pipe, which is read only if the data line names it";
     case fs::file_type::socket: return "it is a socket";
     case fs::file_type::block:
     case fs::file_type::character: return "it is a device";
@@ -133,13 +133,13 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
     return std::nullopt;
   }
   if (!fs::is_directory(path, error)) {
-    // A device has no end, and nobody can be asked for what comes out of a socket.
+    // A device has no end, and bytes cannot be requested from a socket.
     if (fs::is_character_file(path, error) || fs::is_block_file(path, error)) return unreadable(path, "it is a device", failure);
     if (fs::is_socket(path, error)) return unreadable(path, "it is a socket", failure);
     files.push_back(path);
     return files;
   }
-  std::vector<std::pair<std::string, std::string>> refused;  // what is no text, and why: what is passed over in silence would be missed by nobody
+  std::vector<std::pair<std::string, std::string>> refused;  // entries that are not text, with the reason: skipped silently they would not be missed
   fs::recursive_directory_iterator it(path, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     const bool hidden = it->path().filename().native().starts_with('.');
@@ -156,7 +156,7 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
   if (!refused.empty()) {
     const auto& [name, reason] = *std::min_element(refused.begin(), refused.end());
     unreadable(name, reason, failure);
-    failure.hint = "every file of a folder is text: remove what is none, or hide it behind a name that begins with a dot";
+    failure.hint = "every file of a folder must be text: remove other files, or hide them behind a name that begins with a dot";
     return std::nullopt;
   }
   if (files.empty()) return unreadable(path, "the folder holds no files", failure);
@@ -170,7 +170,7 @@ std::optional<Text> read_text(const std::string& path, Failure& failure, std::ui
   try {
     const auto files = files_of(path, failure);
     if (!files) return std::nullopt;
-    // Asked for at once, what does not fit is refused; grown bit by bit, it would take the machine's memory first.
+    // If the room is requested at once a text that does not fit is refused; grown bit by bit, it would take the machine's memory first.
     std::uintmax_t bytes = 0;
     for (const std::string& file : *files) {
       std::error_code error;
@@ -201,11 +201,11 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
     std::uint64_t bytes = 0;
     for (const std::string& file : *files) {
       std::error_code error;
-      // Who writes to a pipe would find its reader gone.
+      // The writer of a pipe would find its reader gone.
       if (fs::is_fifo(file, error)) return kUnknownSize;
       std::uintmax_t size = fs::file_size(file, error);
       if (error) return unreadable(file, words(error.message()), failure);
-      if (size == 0) {  // also what the system makes as it is read
+      if (size == 0) {  // also a file that the system generates on reading
         Text text;
         std::string reason;
         if (!append(file, kReadForSize, text, reason)) return unreadable(file, reason, failure);

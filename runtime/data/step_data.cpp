@@ -54,7 +54,7 @@ class Synthetic final : public StepData {
     if (use == DataUse::training) return;
     const auto batch = static_cast<std::uint64_t>(std::max<std::int64_t>(data.batch, 1)), steps = static_cast<std::uint64_t>(std::max<std::int64_t>(data.batches, 1));
     batches_ = Batches::over(steps * batch, batch, 0);
-    // Held-out samples are others than those of training.
+    // Held-out samples differ from those of training.
     for (InputShape& shape : inputs_) shape.name ^= hash_of("held_out");
   }
 
@@ -83,7 +83,7 @@ class Synthetic final : public StepData {
   Batches batches_ = {};
 };
 
-/// Lines of a table: drawn at random in training, in order on held-out data.
+/// Rows of a table: drawn at random in training, in order on held-out data.
 class Arrays final : public StepData {
  public:
   Arrays(std::shared_ptr<const Table> table, std::vector<InputShape> inputs, const PiperData& data, std::uint64_t seed, DataUse use)
@@ -260,7 +260,7 @@ Failure refused_short_batch(const Batches& batches, const char* sample_name) {
   const std::uint64_t whole = batches.samples / batches.batch, last = batches.samples % batches.batch;
   const std::string counts = std::to_string(batches.samples) + " " + sample_name + "s are no multiple of the batch of " + std::to_string(batches.batch);
   Failure failure{.code = kShortHeldOutBatch, .message = "the held-out data ends in a batch of " + std::to_string(last) + ", and samples of this model depend on each other: " + counts};
-  failure.hint = whole > 0 ? "write `batches: " + std::to_string(whole) + "` on the `held_out` line, which then takes whole batches alone, or a `batch` that divides " + std::to_string(batches.samples)
+  failure.hint = whole > 0 ? "write `batches: " + std::to_string(whole) + "` on the `held_out` line, which then takes full batches only, or a `batch` that divides " + std::to_string(batches.samples)
                            : "write a `batch` that divides " + std::to_string(batches.samples);
   return failure;
 }
@@ -293,7 +293,7 @@ std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const Piper
   if (data.kind == 3) return open_arrays(data, inputs, std::move(shapes), seed, use, failure, texts ? *texts : own);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].dtype != PIPER_I64 || data.classes > 0) continue;
-    failure = at(data, kDataMismatch, "the input `" + std::string(inputs[i].name) + "` holds integers and `synthetic` was not told their bound",
+    failure = at(data, kDataMismatch, "the input `" + std::string(inputs[i].name) + "` holds integers and `synthetic` has no bound for them",
                  "write `synthetic(batch: 32, classes: 10)`");
     return nullptr;
   }

@@ -9,7 +9,7 @@
 namespace piper::runtime {
 namespace {
 
-/// Text of the file as a message shows it: its beginning, and no byte that a terminal would act on.
+/// Text of the file for a message: its beginning, without bytes that a terminal interprets.
 std::string quoted(std::string_view text) {
   constexpr std::size_t kMost = 40;
   std::string shown(text.substr(0, kMost));

@@ -1,5 +1,4 @@
-// Our own loops. Sums run in a fixed order, in the dtype of the result for products (in blocks that stay in cache), in f64 for the sums
-// of softmax.
+// Piper's own loops. Sums run in a fixed order, in the dtype of the result for products (in blocks that stay in cache), in f64 for the sums of softmax.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,7 +48,7 @@ struct Heads {
     return ((b * call.keys + t) * call.kv_heads + h / (call.heads / call.kv_heads)) * width;
   }
   std::int64_t lse(std::int64_t b, std::int64_t h, std::int64_t s) const { return (b * call.heads + h) * call.seq + s; }
-  // Query s sees keys before this one; the queries stand at the end of the keys.
+  // Query s attends to keys before this one; the queries are aligned with the end of the keys.
   std::int64_t end(std::int64_t s) const { return call.causal ? std::clamp<std::int64_t>(s + 1 + call.keys - call.seq, 0, call.keys) : call.keys; }
 };
 

@@ -19,9 +19,9 @@ std::string folder_of_executable() {
   return text.substr(0, text.rfind('/'));
 }
 
-// The OpenMP runtime reads this when LibTorch is loaded. Its own choice is to look 300,000 times, milliseconds, for the next product before a thread
-// sleeps; between products a rank computes alone, and on cores that have other work the looking takes it from the very thread that is waited for.
-// A sleeping thread is woken in some ten microseconds, about as long as this many looks take.
+// The OpenMP runtime reads this when LibTorch is loaded. By default a thread polls 300,000 times, for milliseconds, for the next product before it sleeps.
+// Between products a rank computes alone, and on busy cores the polling takes time from the very thread that is waited for. Waking a sleeping thread takes some
+// ten microseconds, about as long as 1000 polls.
 void look_only_shortly_for_work() { setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0); }
 
 }  // namespace
@@ -43,12 +43,12 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
                .hint = "name its folder in `PIPER_PLUGINS`, or run without LibTorch, slowly, with `PIPER_MATH=builtin`"};
     return nullptr;
   };
-  // The mathematics library inside LibTorch asks for it, and ends the process where there is none.
+  // The mathematics library inside LibTorch asks for the folder, and ends the process if there is none.
   char folder[PATH_MAX];
   if (!getcwd(folder, sizeof(folder)) && errno == ENOENT) {
     failure = {.code = kPluginUnavailable,
                .message = "LibTorch cannot be opened: the folder that the run was started in is gone",
-               .hint = "change to a folder that is there, and start it again"};
+               .hint = "change to an existing folder, and start it again"};
     return nullptr;
   }
   std::string reason;
@@ -62,7 +62,7 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   if (calls->choose(options_.math) != 0) {
     failure = {.code = kBadOption,
                .message = "the environment variable `PIPER_MATH` is `onednn`, which wants a processor with AVX-512",
-               .hint = "unset it, and the faster library that this processor has is taken"};
+               .hint = "unset it to use the faster library of this processor"};
     return nullptr;
   }
   return calls_ = calls;

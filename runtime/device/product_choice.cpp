@@ -7,15 +7,15 @@
 namespace piper::runtime {
 namespace {
 
-// A call of oneDNN takes some 15 us before it multiplies, as long as MKL takes for a product of 90 x 90 x 90; and it wants matrices that fill its blocks.
+// A call of oneDNN takes some 15 us before it multiplies, as long as MKL takes for a product of 90 x 90 x 90; and it needs matrices that fill its blocks.
 constexpr std::int64_t kLeastExtent = 32;
 constexpr std::int64_t kLeastWork = 128 * 128 * 128;
 
-// Rows of a call, and the most that they may take: second caches have 512 KiB to 2 MiB.
+// Rows of a call, and the maximum memory of them: second-level caches have 512 KiB to 2 MiB.
 constexpr std::int64_t kPanelRows = 256;
 constexpr std::int64_t kPanelBytes = 1 << 20;
 
-/// MKL is the faster one everywhere, or the only one.
+/// MKL is the faster one for all products, or the only one.
 bool takes_mkl_alone(const Processor& processor) { return processor.intel || !processor.avx512; }
 
 }  // namespace
@@ -30,7 +30,7 @@ Processor this_processor() {
 }
 
 ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor& processor) {
-  if (call.dtype != PIPER_F32) return ProductLibrary::mkl;  // oneDNN has no other that we use
+  if (call.dtype != PIPER_F32) return ProductLibrary::mkl;  // oneDNN has no other type that is used here
   if (math != Math::automatic) return math == Math::onednn ? ProductLibrary::onednn : ProductLibrary::mkl;
   if (takes_mkl_alone(processor)) return ProductLibrary::mkl;
   const std::int64_t least = std::min({call.m, call.n, call.k});

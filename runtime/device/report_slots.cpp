@@ -10,9 +10,9 @@ namespace piper::runtime {
 
 namespace {
 
-/// What often helps against numbers that are not finite: before the first update there is nothing that it could have done.
+/// A common remedy for numbers that are not finite; before the first update it could not have helped.
 const char* hint_at(std::uint64_t step, bool clips) {
-  if (step == 0) return "no update has been made yet: look at the data, and at what the weights start from";
+  if (step == 0) return "no update has been made yet: check the data and the initial weights";
   if (clips) return "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps";
   return "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps";
 }
@@ -47,7 +47,7 @@ std::optional<Failure> ReportSlots::keep(const PiperJob& job, Phase phase, std::
     if (phase == Phase::evaluation) {
       return Failure{.code = kNonFinite,
                      .message = "the held-out loss `" + std::string(job.losses[subject].name) + "` is " + value,
-                     .hint = "training had finite numbers in every step: look at these samples of the held-out data, and at whether they are of the kind that the model has learned"};
+                     .hint = "training had finite numbers in every step: check these samples of the held-out data, and whether they resemble the training data"};
     }
     const std::string what = is_norm ? "the gradient norm" : "the loss `" + std::string(job.losses[subject].name) + "`";
     return Failure{.code = kNonFinite,

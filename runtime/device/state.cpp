@@ -15,7 +15,8 @@
 namespace piper::runtime {
 namespace {
 
-/// Calls `work(begin, end)` for pieces of the range, on as many threads as there are cores where it is long: a model of 10^9 parameters would take a minute on one.
+/// Calls `work(begin, end)` for pieces of the range, on as many threads as there are cores if it is long: a model of 10^9 parameters would take a minute on
+/// one.
 template <typename Work>
 void in_pieces(std::uint64_t first, std::uint64_t end, const Work& work) {
   constexpr std::uint64_t kPiece = 1u << 20;
@@ -49,7 +50,7 @@ void fill(const FirstValues& values, std::uint64_t seed, T* to) {
 
 Elements elements_here(const PiperParam& param, PiperInBlocks what, const PiperStretch* stretches) {
   const bool in_blocks = what <= static_cast<PiperInBlocks>(param.in_blocks);
-  // Whole gradients hold the sum in the rank's stretch alone, at its place.
+  // Gradients that are not sharded hold the sum only in the rank's interval, at its position.
   const bool cut = param.stretch != PIPER_NO_STRETCH && (in_blocks || what == PIPER_GRADIENTS_IN_BLOCKS);
   if (!cut) return {0, param.elements, 0};
   const PiperStretch& own = stretches[param.stretch];

@@ -1,9 +1,9 @@
-// Matrix products and attention by LibTorch, as a plugin of C functions: the only file that knows it.
+// Matrix products and attention by LibTorch, as a plugin of C functions: the only file that includes LibTorch.
 //
-// Tensors are views of planned memory. Attention has no out-variant, so while it runs a hook serves LibTorch's allocations on this thread:
-// results at their planned addresses, the rest from the planned workspace. f64, grouped key heads and values of another width take the
-// written-out form, product by product, which is deterministic and allocates nothing. Products are MKL's or oneDNN's (product_choice.h); what oneDNN
-// allocates meanwhile comes from memory that the thread keeps, as how much that is only oneDNN knows, and it depends on the processor.
+// Tensors are views of planned memory. Attention has no out-variant, so while it runs a hook serves LibTorch's allocations on this thread: results at their
+// planned addresses, the rest from the planned workspace. f64, grouped key heads and values of another width take the explicit form, product by product, which
+// is deterministic and allocates nothing. Products are MKL's or oneDNN's (product_choice.h). oneDNN's allocations come from memory that the thread keeps,
+// because only oneDNN knows their size, which depends on the processor.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>
@@ -35,7 +35,7 @@
 #include "runtime/device/widen.h"
 #include "runtime/dtypes.h"
 
-// Exported, and in no header: MKL's product of bf16 matrices, whose sums and result are f32.
+// Exported, but in no header: MKL's product of bf16 matrices, whose sums and result are f32.
 extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const std::uint16_t* a, int lda, const std::uint16_t* b, int ldb, float beta, float* c, int ldc);
 namespace at::native {
 void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& result, float beta, float alpha);
@@ -59,7 +59,7 @@ class PlannedAllocator final : public c10::Allocator {
     void* const memory = planned->take(bytes);
     return {memory, memory, keep, c10::Device(c10::DeviceType::CPU)};
   }
-  // Of memory that is taken and given back within one call.
+  // For memory that is allocated and freed within one call.
   c10::DeleterFnPtr raw_deleter() const override { return planned ? keep : other_->raw_deleter(); }
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
@@ -166,7 +166,7 @@ void multiply_one(const ProductViews& views, bool accumulate) {
   }
 }
 
-// Row by row of panels, where that is faster.
+// Panel by panel of rows, if that is faster.
 void multiply_mkl(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
   const std::int64_t rows = rows_per_call(call, static_cast<std::uint32_t>(at::get_num_threads()));
   const auto element = static_cast<std::int64_t>(element_bytes(call.dtype));
@@ -184,7 +184,7 @@ void multiply_mkl(const PiperGemm& call, const void* a, const void* b, void* c, 
   } while (done < call.m);
 }
 
-// As much as the thread's hungriest product wanted.
+// The largest amount that a product of the thread needed.
 struct KeptMemory {
   struct Free {
     void operator()(unsigned char* memory) const { std::free(memory); }
@@ -203,7 +203,7 @@ struct KeptMemory {
   }
 };
 
-// oneDNN takes all memory before it writes anything, so a product that found too little of it is begun again.
+// oneDNN takes all memory before it writes anything, so a product that had too little is started again.
 void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
   const ProductViews& views = at_addresses(call, a, b, c);
   thread_local KeptMemory kept;
@@ -223,7 +223,7 @@ void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* 
   }
 }
 
-// What MKL multiplies with is its own choice by the processor: AMX and AVX-512 where it knows them, else operands widened. Nothing is rounded before c is.
+// MKL chooses by the processor: AMX and AVX-512 if supported, else widened operands. Nothing is rounded before c is.
 void multiply_bf16(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
   constexpr int kRows = 101, kPlain = 111, kTransposed = 112;  // of CBLAS
   const auto* left = static_cast<const std::uint16_t*>(a);
@@ -264,7 +264,7 @@ int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std:
 
 // ---- attention ----------------------------------------------------------------------------------------------------------
 
-// [batch][heads][positions][width] as LibTorch wants it, of memory [batch][positions][heads][width].
+// [batch][heads][positions][width], LibTorch's order, over memory [batch][positions][heads][width].
 at::Tensor heads_view(const void* data, std::int64_t batch, std::int64_t positions, std::int64_t heads, std::int64_t width, std::uint32_t dtype) {
   return view(data, {batch, heads, positions, width}, {positions * heads * width, width, heads * width, 1}, dtype);
 }
@@ -273,12 +273,12 @@ bool has_flash(const PiperAttend& call) {
   return call.dtype == PIPER_F32 && call.heads == call.kv_heads && call.width == call.value_width && (!call.causal || call.seq == call.keys);
 }
 
-// Brings a result to its planned address, where it already is unless LibTorch took the memory for something else.
+// Moves a result to its planned address, where it already is unless LibTorch used that memory for something else.
 bool settle(const at::Tensor& tensor, void* planned_at, std::uint64_t bytes, const PlannedMemory& memory) {
   const void* const data = tensor.const_data_ptr();
   if (data == planned_at) return true;
   for (const auto& result : memory.results) {
-    if (result.at == data) return false;  // on the place of another result
+    if (result.at == data) return false;  // the result lies at the address of another one
   }
   std::memcpy(planned_at, data, bytes);
   return true;
@@ -334,7 +334,7 @@ int run_flash_grad(const PiperAttend& call, const void* q, const void* k, const 
   return kLibraryDone;
 }
 
-// The written-out form, one (batch, head) after the other. Matrices are row-major with a row stride.
+// The explicit form, one (batch, head) after the other. Matrices are row-major with a row stride.
 template <typename T>
 struct Written {
   const PiperAttend& call;
@@ -392,7 +392,7 @@ struct Written {
       for (std::int64_t h = 0; h < call.heads; ++h) {
         const Matrix query = queries(q, b, h, call.width), key = keys(k, b, h, call.width);
         const Matrix result = queries(out, b, h, call.value_width), change = queries(dout, b, h, call.value_width);
-        const bool later = h % group != 0;  // of several query heads on one key head the first one writes
+        const bool later = h % group != 0;  // the first of several query heads on one key head writes, later ones add
         multiply(query, false, key, true, weights, false);
         for (std::int64_t s = 0; s < call.seq; ++s) {
           T* const row = scores + s * call.keys;
@@ -420,7 +420,7 @@ struct Written {
   }
 };
 
-// Takes `count` values for the scores of the written-out form.
+// Takes `count` values for the scores of the explicit form.
 template <typename T>
 T* scores_of(PlannedMemory& memory, std::int64_t count) {
   return static_cast<T*>(memory.take(static_cast<std::uint64_t>(count) * sizeof(T)));

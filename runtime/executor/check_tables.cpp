@@ -26,13 +26,13 @@ constexpr std::uint32_t flags_of(std::uint32_t op) {
   return 0;
 }
 
-/// What a program was made for is what the rank has.
+/// The rank's intervals have the extents that the program was generated for.
 std::optional<Failure> check_stretches(std::uint32_t rank, const PiperProgram& program, const PiperStretch* stretches) {
-  if (program.num_stretches && (!stretches || !program.extents)) return bad(rank, "the stretches are missing");
+  if (program.num_stretches && (!stretches || !program.extents)) return bad(rank, "the intervals are missing");
   for (std::uint32_t i = 0; i < program.num_stretches; ++i) {
     const PiperStretch& own = stretches[i];
-    if (!inside(own.first, own.extent, own.global)) return bad(rank, "a stretch reaches beyond what it is of");
-    if (own.extent != program.extents[i]) return bad(rank, "the program was made for a stretch of another extent");
+    if (!inside(own.first, own.extent, own.global)) return bad(rank, "an interval reaches beyond its dimension");
+    if (own.extent != program.extents[i]) return bad(rank, "the program was generated for an interval of another extent");
   }
   return std::nullopt;
 }
@@ -41,7 +41,7 @@ std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& progra
   if (dtype_name(part.dtype) == nullptr) return bad(rank, "a part has an unknown dtype");
   if ((part.flags & ~flags_of(op)) != 0) return bad(rank, "a part has a flag that its operation does not know");
   if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
-  if (part.stretch != PIPER_NO_STRETCH && (part.stretch >= program.num_stretches || part.elements != stretches[part.stretch].extent)) return bad(rank, "a part is not the stretch that it names");
+  if (part.stretch != PIPER_NO_STRETCH && (part.stretch >= program.num_stretches || part.elements != stretches[part.stretch].extent)) return bad(rank, "a part is not the interval that it names");
   const std::uint64_t size = element_bytes(part.dtype), first = part.stretch == PIPER_NO_STRETCH ? 0 : stretches[part.stretch].first;
   const auto reaches = [&](std::uint32_t where_alone) {
     const bool alone = op == where_alone && (part.flags & PIPER_OWN_BLOCK) != 0;
@@ -56,7 +56,7 @@ std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& progra
 std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators, const PiperStretch* stretches, std::uint32_t stream, const PiperCommAction& action,
                                     std::vector<std::uint32_t>& stream_of) {
   if (action.op >= PIPER_COMM_OPS || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
-    return bad(rank, "a communication refers to what does not exist");
+    return bad(rank, "a communication refers to an operation, communicator or action that does not exist");
   }
   std::uint32_t& owner = stream_of[action.communicator];
   if (owner != 0 && owner != stream) return bad(rank, "a communicator is used on two streams");
@@ -78,7 +78,7 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
 
 std::optional<Failure> check_param(std::uint32_t rank, const PiperProgram& program, const PiperStretch* stretches, const PiperParam& param) {
   const auto wrong = [&](const char* what) { return bad(rank, "the parameter `" + std::string(param.name) + "` " + what); };
-  if (!is_floating(param.dtype) || param.sum_dtype != wide_dtype(param.dtype)) return wrong("has a dtype that is no floating one");
+  if (!is_floating(param.dtype) || param.sum_dtype != wide_dtype(param.dtype)) return wrong("has a dtype that is not floating");
   if (param.stretch != PIPER_NO_STRETCH && (param.stretch >= program.num_stretches || !inside(param.first, param.elements, stretches[param.stretch].global))) {
     return wrong("lies outside its bucket");
   }
@@ -128,7 +128,7 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   return std::nullopt;
 }
 
-// All ranks are here: every member of a communicator must be one of them and say the same about it.
+// All ranks are in the job: every member of a communicator must be one of them and describe it equally.
 std::optional<Failure> check_members(const PiperJob& job, bool evaluation) {
   std::map<std::uint32_t, std::pair<const PiperCommunicator*, std::uint32_t>> seen;  // id -> one member's view, members seen
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {

@@ -25,10 +25,10 @@ struct Executor::Parts {
   const bool record;
   std::unique_ptr<StepData> data[2];  // by Phase
   std::uint64_t next_step;
-  std::optional<OtherProcesses> others;  // none where all ranks are here
+  std::optional<OtherProcesses> others;  // empty if all ranks are in this process
   std::unique_ptr<Device> device;
   std::vector<RecordedRank> recorded;
-  std::optional<Failure> failure;  // after which nothing runs
+  std::optional<Failure> failure;  // nothing runs after it
 
   /// False with the reason in `failure`; false without one when stopped.
   bool open(const ExecutorOptions& options, const Processes& processes, Failure& failure) {
@@ -49,7 +49,7 @@ struct Executor::Parts {
   }
 
   bool evaluates() const { return job.ranks[0].evaluation != nullptr; }
-  /// Those of other processes, too.
+  /// With the ranks of other processes.
   std::span<const PiperJobRank> all_ranks() const { return others ? others->ranks() : std::span(job.ranks, job.num_ranks); }
 
   std::optional<Failure> keep_recorded(std::uint64_t steps) {
@@ -87,7 +87,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   if (!training && !parts.evaluates()) return failed({.code = kBadJob, .message = "the job has no evaluation program"});
   DeviceRun asked{.phase = phase, .first_step = training ? parts.next_step : 0, .steps = steps, .data = parts.data[static_cast<std::size_t>(phase)].get()};
   asked.record = parts.record && training;
-  // Of several processes another may have come to further steps.
+  // Another process may already be at a later step.
   asked.stop = parts.others ? nullptr : &stop_requested_;
   RunResult result;
   try {

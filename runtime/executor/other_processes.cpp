@@ -59,7 +59,7 @@ bool OtherProcesses::receive_recorded(const PiperJobRank& rank, std::vector<Reco
   return false;
 }
 
-/// All processes go through the same pieces in the same order: who has one sends it, rank 0 takes it, and to the others it is nothing.
+/// All processes go through the same pieces in the same order: the holder of a piece sends it, rank 0 receives it, and the others skip it.
 std::optional<ParameterValues> OtherProcesses::read_parameter(Device& device, std::string_view name, Part part) {
   std::string bytes;
   const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {

@@ -12,7 +12,7 @@ namespace piper::runtime {
 
 namespace {
 
-/// Beside other processes a step that was begun is not taken back: a stop shall not wait for many.
+/// With several processes a started step is not taken back, so few are in flight: a stop must not wait for many.
 constexpr std::uint64_t kMostBesideOthers = 2;
 constexpr std::chrono::microseconds kOthersLook(50);
 
@@ -41,13 +41,13 @@ void StepLoop::run() {
   } catch (const std::bad_alloc&) {
     device_.fail({.code = kOutOfMemory, .message = "no memory for the tables of the run"});
   }
-  // Whom this failure concerns need not wait until this device rests.
+  // Processes affected by this failure need not wait until this device is idle.
   keep_failure();
   end_run();
   keep_failure();
 }
 
-/// A device learns of it here alone.
+/// A device learns of a failure elsewhere only here.
 void StepLoop::take_failure_of_others() {
   if (others_ != nullptr && others_->group().failed()) device_.fail(device_.located(*others_->group().failure()));
 }
@@ -63,7 +63,7 @@ bool StepLoop::goes_on() {
 }
 
 void StepLoop::begin_steps() {
-  // What a step reports takes the place of what a step long before did.
+  // The report of a step takes the slot of a much earlier one.
   while (begun_ < run_.steps && begun_ - ended_ < most_ && begun_ - told_ < kReportSlots && may_begin()) device_.begin_step(begun_++);
 }
 
@@ -76,7 +76,7 @@ bool StepLoop::may_begin() {
   return begin == ProcessGroup::Begin::yes;
 }
 
-/// Of the next step that has ended, once all its numbers are here.
+/// Reports the next step that has ended, once all its numbers are here.
 bool StepLoop::tell() {
   if (told_ == ended_ || (others_ != nullptr && !others_->take(run_.phase, told_))) return false;
   const StepRecord& record = reports_.take(told_, slots_);
@@ -91,9 +91,9 @@ void StepLoop::call_back(const StepRecord& record) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (...) {
-    failure_ = Failure{.code = kBadJob, .message = "the callback of a step was left by an exception"};
+    failure_ = Failure{.code = kBadJob, .message = "the callback of a step threw an exception"};
   }
-  // The steps that have begun end, unless they wait for processes that do not go on.
+  // The steps in flight end, unless they wait for processes that have stopped.
   if (failure_ && others_ != nullptr) device_.fail(*failure_);
 }
 
@@ -104,7 +104,7 @@ void StepLoop::wait() {
     for (std::uint64_t step = before; others_ != nullptr && step < ended_; ++step) others_->send(run_.phase, step, *slots_.front());
     return;
   }
-  // What is missing comes from other processes, which may wait for what is left of the steps here.
+  // The missing reports come from other processes, which may wait for steps in flight here.
   if (stopped_ || begun_ == run_.steps) {
     end_run();
   } else {

@@ -11,7 +11,7 @@ namespace piper::runtime {
 
 namespace {
 
-/// In place of a list of subjects.
+/// Sent in place of a list of subjects.
 const std::string kNotKnown = "?";
 
 std::string key(const char* what, Phase phase, std::uint32_t rank) { return std::string(what) + (phase == Phase::evaluation ? ".held_out." : ".") + std::to_string(rank); }
@@ -52,7 +52,7 @@ std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::
 void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots) {
   if (!of_[static_cast<std::size_t>(phase)].sends) return;
   const std::uint64_t slot = step % kReportSlots;
-  std::vector<double> values;  // per loss how many, and these; then whether there is a norm, and it
+  std::vector<double> values;  // per loss the number of values, and the values; then whether there is a norm, and the norm
   for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
     const std::uint64_t row = slot * slots.num_losses + loss;
     values.push_back(slots.counts[row]);
@@ -89,7 +89,7 @@ bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
     of.taken[i] = number + 1;
     ReportSlots& slots = *of.slots[i];
     slots.clear(step);
-    // They were finite where they come from.
+    // They were finite at the sender.
     if (!keep_values(phase, slots, unpacked<double>(*told), step)) {
       group_.fail_message(of.from[i], "numbers of a step that do not fit");
       return false;

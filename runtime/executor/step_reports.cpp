@@ -14,13 +14,13 @@ StepReports::StepReports(const PiperJob& job, const DeviceRun& run)
   record_.samples = batch_;
 }
 
-/// Of a loss without a mask.
+/// For a loss without a mask.
 double StepReports::elements_that_count(std::uint32_t loss) const {
   const std::uint64_t count = job_.losses[loss].count;
   return static_cast<double>(record_.samples == batch_ ? count : count / batch_ * record_.samples);
 }
 
-/// What the programs counted of the samples that fill up a short batch: each is the last one of the data, whose targets are looked at here.
+/// The programs' count over the samples that pad a short batch: each repeats the last sample of the data, whose targets are read here.
 double StepReports::counted_beside_data(const PiperLoss& loss) const {
   const std::uint64_t filled = batch_ - record_.samples;
   if (filled == 0) return 0;

@@ -19,11 +19,11 @@ static_assert(std::size(kSignals) == Interrupt::kListened);
 std::atomic<bool> requested_flag{false};
 std::atomic<int> waiters{-1};
 std::atomic<Executor*> listener{nullptr};
-std::atomic<int> handling{0};  // handlers that are running, on whatever threads
+std::atomic<int> handling{0};  // handlers that are running, on any thread
 static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
               "a signal handler may use them");
 
-// SA_RESETHAND: the second signal meets the default.
+// SA_RESETHAND: the second signal has its default action.
 void on_signal(int) {
   const int error = errno;
   ++handling;
@@ -35,7 +35,7 @@ void on_signal(int) {
   errno = error;
 }
 
-/// What a handler has loaded may go when it has returned. One of this thread's own has returned already.
+/// Waits until running handlers have returned, so that objects they loaded may be destroyed. A handler on this thread has already returned.
 void wait_for_handlers() {
   while (handling.load() > 0) std::this_thread::yield();
 }

@@ -134,7 +134,7 @@ std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::
     failure.hint = "remove it, or give `--out` another folder";
     return failure;
   }
-  // A link is moved like a file; where nothing was written there is nothing to keep.
+  // A link is moved like a file; an empty file is not kept.
   for (unsigned number = 1; status.st_size > 0; ++number) {
     const std::string aside = out_folder + "/metrics." + std::to_string(number) + ".jsonl";
     struct stat taken {};
@@ -171,7 +171,7 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       const std::string reason = count < 0 ? std::strerror(errno) : "nothing was taken";
-      // Half a line is no JSON.
+      // Half a line is not JSON.
       [[maybe_unused]] const int cut = ftruncate(file_, lseek(file_, 0, SEEK_CUR) - static_cast<off_t>(written));
       return unwritable(path_, "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost", reason);
     }
@@ -188,7 +188,7 @@ std::string ProgressLine::text(const StepRecord& step, double per_second, const 
   const std::uint64_t first = step.step - step.local_step;
   struct Field {
     std::string text;
-    int weight;  // the lightest goes first where the line is narrow
+    int weight;  // on a narrow line the field of the smallest weight goes first
   };
   std::vector<Field> fields;
   fields.push_back({(step.phase == Phase::training ? "step " : "held out ") + std::to_string(step.step + 1) + '/' + std::to_string(first + step.steps), 7});
@@ -219,7 +219,7 @@ std::string ProgressLine::text(const StepRecord& step, double per_second, const 
 }
 
 void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
-  // The last ten steps count most, of short ones those of two seconds.
+  // The last ten steps have the most weight, or the last two seconds if steps are short.
   const double fade = std::max(0.9, std::exp(-step.seconds / 2));
   recent_steps_ = recent_steps_ * fade + 1;
   recent_seconds_ = recent_seconds_ * fade + step.seconds;

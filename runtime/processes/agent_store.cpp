@@ -11,7 +11,7 @@ namespace {
 Failure unreachable(const Launch& launch, const char* reason) {
   return {.code = kProcessesApart,
           .message = "torchrun's store at `" + launch.host + ":" + std::to_string(launch.port) + "` does not answer: " + peer_text(reason),
-          .hint = "TORCHELASTIC_USE_AGENT_STORE says that torchrun listens there; unset it where it does not, and rank 0 will"};
+          .hint = "TORCHELASTIC_USE_AGENT_STORE says that torchrun listens there; if it does not, unset the variable, and rank 0 listens"};
 }
 
 }  // namespace

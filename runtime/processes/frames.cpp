@@ -15,7 +15,7 @@ namespace piper::runtime {
 namespace {
 
 constexpr std::size_t kHead = 5;
-constexpr std::size_t kFillBytes = std::size_t{4} << 20;  // of one call, so that one peer does not keep the thread from the others
+constexpr std::size_t kFillBytes = std::size_t{4} << 20;  // per call, so that one peer does not keep the thread from the others
 
 /// In the order of FrameKind.
 constexpr const char* kNames[] = {"hello", "here", "set", "get", "fail", "stop", "begun", "report", "bye", "heard", "all_here", "refused", "value", "failed", "hold", "stop_at"};
@@ -23,7 +23,7 @@ static_assert(std::size(kNames) == static_cast<std::size_t>(FrameKind::stop_at) 
 
 void set(int socket, int level, int option, int value) { setsockopt(socket, level, option, &value, sizeof value); }
 
-/// A machine that is gone without a word is noticed after half a minute.
+/// A machine that vanishes is noticed after half a minute.
 void prepare(int socket) {
   fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
   fcntl(socket, F_SETFD, FD_CLOEXEC);
@@ -35,7 +35,7 @@ void prepare(int socket) {
   set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);
 }
 
-/// Drops the bytes that are done with, once they are half of all: each byte is moved a bounded number of times.
+/// Drops handled bytes once they are half of all: each byte is moved a bounded number of times.
 void compact(std::string& bytes, std::size_t& done) {
   if (done * 2 < bytes.size()) return;
   bytes.erase(0, done);
@@ -98,7 +98,7 @@ void Connection::flush() {
       sent_ += static_cast<std::size_t>(count);
       compact(out_, sent_);
     } else if (errno != EINTR) {
-      // A connection that cannot send is found out where nothing more can be received.
+      // If sending fails, the connection is found closed on receiving.
       if (errno != EAGAIN && errno != EWOULDBLOCK) out_.clear(), sent_ = 0;
       return;
     }

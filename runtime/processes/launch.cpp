@@ -8,18 +8,19 @@ namespace piper::runtime {
 
 namespace {
 
-constexpr std::uint16_t kPort = 29500;  // where nobody says another
+constexpr std::uint16_t kPort = 29500;  // if no variable sets another
 
-/// What one launcher calls the numbers.
+/// The variables of one launcher.
 struct Names {
   const char *by, *rank, *world, *local_rank;
-  const char* local_world = nullptr;    // how many there are on this machine, where it says so
-  bool shares = false;                  // the first two names with a launcher that has no number on the machine beside them: that is another one
+  const char* local_world = nullptr;    // the number of processes on this machine, if the launcher sets it
+  bool shares = false;                  // another launcher may set the first two names, without the number on the machine: then that one is meant
 };
 constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
 constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr const char* kSlurm = "Slurm";
-/// Where mpirun runs within a job of Slurm, its processes have the numbers that Slurm gave to parts of mpirun, too: so it comes first. Slurm itself may set PMI_RANK and PMI_SIZE, and PMIX_RANK.
+/// Inside a job of Slurm, processes of mpirun also have the numbers that Slurm gave to parts of mpirun, so mpirun comes first. Slurm itself may set PMI_RANK,
+/// PMI_SIZE and PMIX_RANK.
 constexpr Names kLaunchers[] = {
     kOpenMpi,
     {"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},  // MVAPICH
@@ -35,7 +36,7 @@ class Reader {
     const bool by_hand = has("RANK") || has("WORLD_SIZE");
     if (by_hand) {
       read(kByHand);
-      // mpirun that sets the usual names, too, sets the same.
+      // If mpirun sets the usual names, too, it sets equal numbers.
       if (!failure_ && has(kOpenMpi.rank) && number(kOpenMpi.rank, kMaxProcesses) != launch_.rank) {
         fail("`RANK` is `" + std::to_string(launch_.rank) + "`, but mpirun says `" + text(kOpenMpi.rank) + "` in `" + kOpenMpi.rank + "`", "unset the one that is wrong");
       }
@@ -68,7 +69,7 @@ class Reader {
     return 0;
   }
 
-  /// A launcher of one process, as a shell within a job of Slurm has it, is none.
+  /// A launcher of one process, such as a shell within a job of Slurm, does not count.
   bool starts_several(const Names& names) {
     return has(names.rank) && has(names.world) && (!names.shares || has(names.local_rank)) && number(names.world, kMaxProcesses) > 1;
   }
@@ -98,12 +99,12 @@ class Reader {
     const bool slurm = launch_.by == kSlurm;
     if (launch_.host.empty() && slurm) launch_.host = first_of_nodes(text("SLURM_STEP_NODELIST"));
     if (launch_.host.empty() && (launch_.world == 1 || all_here_)) launch_.host = "127.0.0.1";
-    if (launch_.host.empty()) return fail("there are `" + std::to_string(launch_.world) + "` processes, but `MASTER_ADDR` is not set", "it is the machine of rank 0, as all others reach it");
+    if (launch_.host.empty()) return fail("there are `" + std::to_string(launch_.world) + "` processes, but `MASTER_ADDR` is not set", "it is the machine of rank 0, by a name that all others can reach");
     launch_.port = kPort;
     if (has("MASTER_PORT")) {
       launch_.port = static_cast<std::uint16_t>(number("MASTER_PORT", 65535));
     } else if (slurm) {
-      // Jobs that share a machine get ports of their own.
+      // Jobs that share a machine get different ports.
       launch_.port = static_cast<std::uint16_t>(20000 + number("SLURM_JOB_ID", 0xFFFFFFFFu) % 12000);
     }
     launch_.agent_store = text("TORCHELASTIC_USE_AGENT_STORE") == "True";
@@ -113,7 +114,7 @@ class Reader {
 
   const Environment& environment_;
   Launch launch_;
-  bool all_here_ = false;               // on this machine
+  bool all_here_ = false;               // all processes are on this machine
   std::optional<Failure> failure_;
 };
 
@@ -124,10 +125,10 @@ LaunchRead read_launch(const Environment& environment) { return Reader(environme
 std::span<const OptionRow> launch_rows() {
   static constexpr OptionRow kRows[] = {
       {"LOCAL_RANK", "number", "", "on GPUs: the number of this process, and of its GPU, on its machine; launchers set it"},
-      {"MASTER_ADDR", "machine", "", "where the process of rank 0 is, as others reach it"},
-      {"MASTER_PORT", "port", "29500", "on which it listens; within a job of Slurm one of the job's"},
-      {"RANK", "number", "", "on GPUs: which process of the run this is; mpirun and Slurm say so in variables of their own"},
-      {"WORLD_SIZE", "number", "", "of how many; none: one process runs all ranks"},
+      {"MASTER_ADDR", "machine", "", "the address of the process of rank 0, for the others"},
+      {"MASTER_PORT", "port", "29500", "the port of rank 0; inside a job of Slurm one of the job's"},
+      {"RANK", "number", "", "on GPUs: the rank of this process; mpirun and Slurm set their own variables"},
+      {"WORLD_SIZE", "number", "", "the number of processes; none: one process runs all ranks"},
   };
   return kRows;
 }

@@ -28,10 +28,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kHelloWithin(10);               // of a connection
 constexpr std::chrono::seconds kLeaveWithin(5);                // after a failure
-constexpr std::chrono::milliseconds kStrangerRoom(250);        // after that long without a hello a connection makes room for another
+constexpr std::chrono::milliseconds kStrangerRoom(250);        // after this time without a hello a connection may be dropped for another
 constexpr std::chrono::milliseconds kAcceptPause(100);
 constexpr std::size_t kMaxStrangers = 256;                     // connections without a valid hello
-constexpr std::size_t kMaxAccepts = 64;                        // before those that are there are heard again
+constexpr std::size_t kMaxAccepts = 64;                        // per poll, before known connections are served again
 constexpr std::size_t kMaxWaitingKeys = 1024;                  // of a process
 constexpr std::size_t kMaxValueBytes = std::size_t{256} << 20; // that a process sets
 constexpr std::size_t kMaxUnsentBytes = std::size_t{256} << 20;
@@ -46,11 +46,11 @@ struct Guest {
   Clock::time_point since;
   bool joined = false, left = false;   // it has a rank, it has said goodbye
   bool refused = false;
-  std::optional<std::uint64_t> challenge;  // after a valid hello
+  std::optional<std::uint64_t> challenge;  // sent after a valid hello
   std::uint32_t rank = 0;
   std::string process;                 // `process 4711 on node7`
   std::size_t waiting_keys = 0, value_bytes = 0;
-  std::optional<std::uint64_t> begun;  // steps: its answer to hold, or its last word
+  std::optional<std::uint64_t> begun;  // steps: its answer to hold, or its last count
 };
 
 }  // namespace
@@ -63,7 +63,7 @@ struct MeetingPoint::Parts {
     }
   }
 
-  /// Rank 0 is there from the start. False with errno.
+  /// Rank 0 is connected from the start. False with errno.
   bool connect_own() {
     int ends_of_pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_of_pair) != 0) return false;
@@ -105,10 +105,10 @@ struct MeetingPoint::Parts {
     if (!leaves_at) leaves_at = Clock::now() + kLeaveWithin;
     const bool open = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && !guest->left; });
     const bool unsent = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->connection.sends(); });
-    // A process that comes late to a run that has failed already shall learn why, too, but nobody is waited for longer than all may take to come.
+    // A process that joins a run after its failure must learn the reason, too, but no wait is longer than the time for all to join.
     const bool waits = failed && !all_here && !std::all_of(came.begin(), came.end(), [](bool has_come) { return has_come; }) && Clock::now() < until;
     if (!open && !unsent && !waits) return true;
-    // Without a failure the others are still at work, and may find one.
+    // Without a failure the others are still at work, and may report one.
     return (failed || !all_here) && Clock::now() >= *leaves_at;
   }
 
@@ -126,7 +126,7 @@ struct MeetingPoint::Parts {
 
   // ---- connections
 
-  /// Rank 0 has not taken the reports of others yet: nothing more is read from them, so that they wait instead of this memory growing.
+  /// Rank 0 has not taken earlier reports yet: no more are read, so that the senders wait instead of this memory growing.
   bool reports_wait() const {
     return std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->rank == 0 && guest->connection.unsent() > kMaxUnsentBytes; });
   }
@@ -134,7 +134,7 @@ struct MeetingPoint::Parts {
 
   void wait() {
     std::vector<pollfd> files = {{wakes, POLLIN, 0}};
-    // A listener that cannot give a connection stays ready: it is left out for a while.
+    // A listener that cannot accept stays ready: it is skipped for a while.
     if (Clock::now() >= accepts_at) {
       for (const int listener : listeners.sockets()) files.push_back({listener, POLLIN, 0});
     }
@@ -171,7 +171,7 @@ struct MeetingPoint::Parts {
     return false;
   }
 
-  /// A process of the run says hello as soon as it is connected, so the oldest connection without a hello is the least likely to be one.
+  /// A process of the run sends its hello as soon as it is connected, so the oldest connection without a hello is the least likely to be one.
   bool drop_oldest_stranger() {
     auto oldest = guests.end();
     for (auto guest = guests.begin(); guest != guests.end(); ++guest) {
@@ -206,9 +206,9 @@ struct MeetingPoint::Parts {
     }
   }
 
-  // ---- processes that come
+  // ---- processes that join
 
-  /// False if the connection is not one of this run. A process has its rank once it has given back the challenge: bytes that were sent blindly take none.
+  /// False if the connection does not belong to this run. A process gets its rank once it has given back the challenge: blindly sent bytes get none.
   bool take_hello(Guest& guest, FrameKind kind, const std::string& body) {
     if (kind == FrameKind::here) return take_answer(guest, body);
     const std::optional<Hello> hello = kind == FrameKind::hello && !guest.refused && !guest.challenge ? decode_hello(body) : std::nullopt;
@@ -250,7 +250,7 @@ struct MeetingPoint::Parts {
   static Failure apart(std::string message, std::string hint) { return {.code = kProcessesApart, .message = std::move(message), .hint = std::move(hint)}; }
   static std::string shown(const Guest& guest) { return "rank " + std::to_string(guest.rank) + " (" + guest.process + ")"; }
 
-  /// Why a process is none of this run.
+  /// The reason why a process does not belong to this run.
   std::optional<Failure> mismatch(const Guest& guest, const Hello& hello) const {
     if (hello.run != launch.run) {
       return apart("`" + guest.process + "` belongs to the run `" + peer_text(hello.run) + "`, and rank 0 here to `" + peer_text(launch.run) + "`", "two runs share `MASTER_PORT`: give one of them another");
@@ -262,14 +262,14 @@ struct MeetingPoint::Parts {
     return std::nullopt;
   }
 
-  /// Why there is no place for it any more.
+  /// The reason why its rank is not free.
   std::optional<Failure> taken(const Guest& guest) const {
     for (const auto& other : guests) {
       if (!other->joined || other->rank != guest.rank) continue;
       return apart("two processes are rank " + std::to_string(guest.rank) + ": " + other->description() + " and " + guest.description(),
                    "each process of a run has a rank of its own; two runs at once on one machine need ports of their own");
     }
-    if (all_here) return apart(shown(guest) + " comes to a run that has begun", "a process that ended cannot join again: start the run anew");
+    if (all_here) return apart(shown(guest) + " joins a run that has begun", "a process that ended cannot join again: start the run anew");
     return std::nullopt;
   }
 
@@ -287,13 +287,13 @@ struct MeetingPoint::Parts {
     tell_all(FrameKind::all_here, {});
   }
 
-  /// Before all have come the rank is free again, and waited for.
+  /// Before all have joined the rank becomes free again, and is waited for.
   bool give_back(Guest& guest, const std::string& cause) {
     if (all_here || failed || guest.rank == 0) return false;
     guest.joined = false;
     guest.refused = true;
     drop(guest);
-    notify("rank " + std::to_string(guest.rank) + " (" + guest.description() + ") came and is gone again before all have come: " + cause, "rank 0 waits for another process with that rank");
+    notify("rank " + std::to_string(guest.rank) + " (" + guest.description() + ") joined and left before all had joined: " + cause, "rank 0 waits for another process with that rank");
     return true;
   }
 
@@ -311,7 +311,7 @@ struct MeetingPoint::Parts {
           .hint = "its own output, or the log of its machine, says why"});
   }
 
-  /// Warnings are for the time of meeting: a run that has begun is not disturbed.
+  /// Warnings are only given while processes join: a started run is not disturbed.
   void notify(std::string message, std::string hint) {
     if (all_here || failed || notes.size() == kMaxNamed) return;
     notes.push_back({message, {}});
@@ -333,10 +333,10 @@ struct MeetingPoint::Parts {
     if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
     Failure failure{.code = kProcessesApart,
                     .message = "after `" + std::to_string(static_cast<long long>(seconds)) + "` seconds " + (count == 1 ? "rank " : "ranks ") + missing + " of `" + std::to_string(launch.world) +
-                               "` " + (count == 1 ? "has" : "have") + " not come to port `" + std::to_string(listeners.port()) + "`",
-                    .hint = "look at the output of the processes that are missing; PIPER_MEET_SECONDS says how long all wait",
+                               "` " + (count == 1 ? "has" : "have") + " not connected to port `" + std::to_string(listeners.port()) + "`",
+                    .hint = "look at the output of the missing processes; PIPER_MEET_SECONDS sets how long all wait",
                     .notes = notes};
-    if (listeners.loopback()) failure.notes.push_back({"rank 0 listens at `" + launch.host + "`, which is reached from its own machine alone", {}});
+    if (listeners.loopback()) failure.notes.push_back({"rank 0 listens at `" + launch.host + "`, which only its own machine can reach", {}});
     return failure;
   }
 
@@ -344,7 +344,7 @@ struct MeetingPoint::Parts {
 
   /// False if the message does not fit.
   bool take(Guest& guest, FrameKind kind, const std::string& body) {
-    // Until all have come a process only waits, or ends.
+    // Until all have joined a process only waits, or ends.
     if (!all_here && kind != FrameKind::fail) return false;
     switch (kind) {
       case FrameKind::set: return take_value(guest, body);
@@ -423,7 +423,7 @@ struct MeetingPoint::Parts {
     tell_all(FrameKind::failed, encode(*failed));
   }
 
-  /// Once all have said how many steps they have begun, all begin as many as the one that is farthest.
+  /// Once all have sent the number of steps they have started, all start as many as the furthest one.
   void look_for_stop() {
     if (!holds || told_stop) return;
     std::uint64_t most = most_begun;
@@ -474,7 +474,7 @@ std::unique_ptr<MeetingPoint> MeetingPoint::open(const Launch& launch, double se
 MeetingPoint::~MeetingPoint() {
   parts_->ends.store(true);
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(parts_->wakes, &one, sizeof one);  // it looks by itself, too
+  [[maybe_unused]] const ssize_t written = write(parts_->wakes, &one, sizeof one);  // the thread also looks by itself
   parts_->thread.join();
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kFirstCode = 1000, kLastCode = 9999;  // of diagnostics
 
-/// Reads a body and notices what is out of bounds.
+/// Reads a body and checks its bounds.
 class BoundedReader {
  public:
   explicit BoundedReader(std::string_view body) : read_(body) {}
@@ -45,7 +45,7 @@ void append(Body& to, const Place& place) {
   for (const std::uint32_t number : {place.line, place.column, place.end_line, place.end_column}) to.add(std::uint64_t{number});
 }
 
-/// A place whose positions are not in order has none.
+/// A source range whose positions are not in order becomes no location.
 Place read_place(BoundedReader& from) {
   Place place;
   place.action = from.shown(kMaxPeerName);

@@ -22,7 +22,7 @@ std::size_t code_point(std::string_view text, std::uint32_t& point) {
   return overlong || surrogate || point > 0x10FFFF ? 0 : length;
 }
 
-/// Moves the cursor, rings the bell, breaks the line or turns the direction of writing.
+/// Whether the character moves the cursor, rings the bell, breaks the line or changes the direction of text.
 bool controls(std::uint32_t point) {
   return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0x200E || point == 0x200F || (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
 }

@@ -25,11 +25,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook(100);
-constexpr std::chrono::seconds kCauseWithin(2);   // after what may follow from another's failure
-constexpr std::chrono::seconds kHeardWithin(12);  // longer than those at the meeting place wait for a hello
-constexpr std::chrono::seconds kAfter(5);         // the one who says who is missing is the first to give up
+constexpr std::chrono::seconds kCauseWithin(2);   // after a failure that another process may have caused
+constexpr std::chrono::seconds kHeardWithin(12);  // longer than the rendezvous waits for a hello
+constexpr std::chrono::seconds kAfter(5);         // the process that names the missing ones is the first to give up
 constexpr std::size_t kMaxWaitingReports = std::size_t{1} << 16;  // of a process
-constexpr std::size_t kPieceBytes = std::size_t{8} << 20;      // of what is larger than a frame may be
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;      // of data that is larger than a frame
 
 Clock::duration span(double seconds) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
 
@@ -47,7 +47,7 @@ struct ProcessGroup::Parts {
 
   const Launch launch;
   std::unique_ptr<MeetingPoint> point;  // rank 0's
-  std::unique_ptr<Connection> connection;  // the thread's, but for `send`
+  std::unique_ptr<Connection> connection;  // owned by the thread, except for `send`
   std::thread thread;
   const int wakes;
 
@@ -55,13 +55,13 @@ struct ProcessGroup::Parts {
   std::condition_variable changed;
   std::vector<std::pair<FrameKind, std::string>> to_send;
   std::optional<Failure> failed;
-  std::string first_process;            // who rank 0 is
+  std::string first_process;            // the process of rank 0
   std::map<std::string, std::string> values;
   std::set<std::string> asked;          // keys without an answer yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
   struct Sender {
-    std::uint64_t next_piece = kFirstPiece, received = kFirstPiece;  // the next that comes, and that `receive_bytes` waits for
-    std::size_t waiting = 0;                                         // numbers of steps that were not taken yet
+    std::uint64_t next_piece = kFirstPiece, received = kFirstPiece;  // the next piece to arrive, and the next that `receive_bytes` waits for
+    std::size_t waiting = 0;                                         // numbers of steps not taken yet
   };
   std::map<std::uint32_t, Sender> senders;          // on rank 0
   std::uint64_t sent = 0;                           // pieces
@@ -78,10 +78,10 @@ struct ProcessGroup::Parts {
   void send_locked(FrameKind kind, std::string body) {
     to_send.emplace_back(kind, std::move(body));
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(wakes, &one, sizeof one);  // it looks by itself, too
+    [[maybe_unused]] const ssize_t written = write(wakes, &one, sizeof one);  // the thread also looks by itself
   }
 
-  /// A key as it goes over the wire.
+  /// A key as sent.
   std::string whole_key(const std::string& key) const { return std::to_string(agreements) + "." + key; }
 
   void keep_failure(Failure failure) {
@@ -89,7 +89,7 @@ struct ProcessGroup::Parts {
     has_failed.store(true);
   }
 
-  /// The other processes learn of it, too.
+  /// Sends the failure to the other processes, too.
   void fail_all(const Failure& failure) {
     to_send.emplace_back(FrameKind::fail, encode(failure));
     keep_failure(failure);
@@ -125,7 +125,7 @@ struct ProcessGroup::Parts {
   Failure no_answer() const {
     if (!heard) {
       return {.code = kProcessesApart,
-              .message = "whoever listens at `" + launch.host + ":" + std::to_string(launch.port) + "` is not rank 0 of this run",
+              .message = "the process that listens at `" + launch.host + ":" + std::to_string(launch.port) + "` is not rank 0 of this run",
               .hint = "set `MASTER_PORT` to a port of its own, the same for all processes"};
     }
     return {.code = kProcessLost, .message = "rank 0 (" + first_process + ") is gone: its connection was closed", .hint = "its own output, or the log of its machine, says why"};
@@ -140,7 +140,7 @@ struct ProcessGroup::Parts {
 
   /// False if the message does not fit.
   bool take(FrameKind kind, const std::string& body) {
-    // The first answer says whether this process belongs to the run.
+    // The first answer shows whether this process belongs to the run.
     if (!heard && kind != FrameKind::heard && kind != FrameKind::refused && kind != FrameKind::failed) return false;
     switch (kind) {
       case FrameKind::heard: {
@@ -173,7 +173,7 @@ struct ProcessGroup::Parts {
         return true;
       case FrameKind::stop_at: {
         const auto count = decode_count(body);
-        // It is the count of the process that is farthest.
+        // It is the count of the furthest process.
         if (!count || !holds || stop_at || *count < begun) return false;
         stop_at = count;
         return true;
@@ -184,7 +184,7 @@ struct ProcessGroup::Parts {
     return false;
   }
 
-  /// Pieces come one after the other.
+  /// Pieces arrive in order.
   bool take_report(const std::string& body) {
     auto report = launch.rank == 0 ? decode_forwarded(body, launch.world) : std::nullopt;
     if (!report) return false;
@@ -198,7 +198,7 @@ struct ProcessGroup::Parts {
     return true;
   }
 
-  /// Waits until the condition holds, the run has failed, or it is too late (false).
+  /// Waits until the condition holds, the run has failed, or the time is over (false).
   template <typename Condition>
   bool wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point until, const std::function<bool()>& stopped, const Condition& condition) {
     while (!condition() && !failed) {
@@ -211,7 +211,7 @@ struct ProcessGroup::Parts {
 
 namespace {
 
-/// Where rank 0 listens: at the address of the launch, or, where an agent's store has that one, where rank 0 has told the store.
+/// Finds the address of rank 0: that of the launch or, if an agent's store uses it, the one that rank 0 published in the store.
 std::optional<Failure> find_meeting_place(Launch& launch, const GroupOptions& options, const MeetingPoint* own) {
   if (!launch.agent_store) return std::nullopt;
   if (own != nullptr) {
@@ -238,7 +238,7 @@ int reach(const Launch& launch, const GroupOptions& options, Clock::time_point u
       failure = {.code = kProcessesApart,
                  .message = "rank " + std::to_string(launch.rank) + " does not reach rank 0 at `" + launch.host + ":" + std::to_string(launch.port) + "`" +
                             (again ? " within `" + std::to_string(static_cast<long long>(options.seconds)) + "` seconds" : "") + ": " + reason,
-                 .hint = "`MASTER_ADDR` and `MASTER_PORT` say where the process of rank 0 is, as others reach it; look whether it runs, and what it says"};
+                 .hint = "`MASTER_ADDR` and `MASTER_PORT` are the address of rank 0 for the others; check that it runs, and look at its output"};
       return -1;
     }
     if ((stopped = options.stopped && options.stopped())) return -1;
@@ -287,7 +287,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& told, const Group
   stopped = !parts.failed && options.stopped && options.stopped();
   if (!stopped) {
     failure = parts.failed ? *parts.failed
-                           : Failure{.code = kProcessesApart, .message = "rank 0 did not say within `" + std::to_string(static_cast<long long>(options.seconds)) + "` seconds that all processes have come"};
+                           : Failure{.code = kProcessesApart, .message = "rank 0 did not say within `" + std::to_string(static_cast<long long>(options.seconds)) + "` seconds that all processes have joined"};
   }
   lock.unlock();
   return nullptr;
@@ -303,7 +303,7 @@ ProcessGroup::~ProcessGroup() {
   if (!told) {
     fail({.code = kProcessLost,
           .message = "rank " + std::to_string(parts.launch.rank) + " (" + this_process() + ") has ended before the run was over",
-          .hint = "its own output says why; nothing there: it was interrupted"});
+          .hint = "its own output has the reason; without one it was interrupted"});
   }
   {
     const std::lock_guard lock(parts.mutex);
@@ -357,7 +357,7 @@ std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::stri
     const std::lock_guard lock(parts_->mutex);
     ++parts_->agreements;
   }
-  // Who came late would find nobody where the others have ended over a difference already.
+  // A late process would find no other if they have already ended over a difference.
   if (!any(false)) return failure();
   for (const auto& [name, value] : facts) {
     const std::string key = "fact." + name;

@@ -62,7 +62,7 @@ int listen_at_one(sockaddr_storage& address, socklen_t size) {
   if (listener < 0) return -1;
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // An address of IPv4 has a listener of its own.
+  // An address of IPv4 has its own listener.
   if (address.ss_family == AF_INET6) setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   auto* const plain = reinterpret_cast<sockaddr*>(&address);
   if (bind(listener, plain, size) == 0 && listen(listener, 1024) == 0 && getsockname(listener, plain, &size) == 0) return listener;
@@ -113,7 +113,7 @@ std::string peer_address(int connection) {
 
 namespace {
 
-/// Where nobody listens yet at a port that the system gives connections, one of them may get it and so reach itself.
+/// If no program listens at a port from which the system serves connections, a connection may get that port and so reach itself.
 bool reaches_itself(int connection) {
   sockaddr_storage own{}, other{};
   socklen_t own_size = sizeof own, other_size = sizeof other;

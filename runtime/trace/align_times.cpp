@@ -13,7 +13,7 @@ namespace {
 using Nanoseconds = std::int64_t;
 constexpr Nanoseconds kUnbounded = std::numeric_limits<Nanoseconds>::max();
 
-/// The start of rank `second` lies at most so far behind that of rank `first`.
+/// The start of rank `second` is at most this much after that of rank `first`.
 using Bounds = std::map<std::pair<std::size_t, std::size_t>, Nanoseconds>;
 
 bool gives(const MeetingMember& member) {
@@ -25,17 +25,17 @@ bool gives(const MeetingMember& member) {
   return false;
 }
 
-/// A send may end before anybody receives.
+/// A send may end before the receive.
 bool receives(const MeetingMember& member) { return member.operation.action->op != PIPER_SEND; }
 
-/// A member's communication as it ran.
+/// A member's communication as recorded.
 struct Attendance {
   std::size_t rank = 0;
   bool gives = false, receives = false;
   Nanoseconds begin = 0, end = 0;
 };
 
-/// By meeting.
+/// By matched communication.
 std::vector<std::vector<Attendance>> attendances(const Meetings& meetings, const std::vector<RecordedRank>& recorded) {
   std::vector<std::vector<Attendance>> attended(meetings.list.size());
   for (std::size_t rank = 0; rank < recorded.size(); ++rank) {
@@ -51,7 +51,7 @@ std::vector<std::vector<Attendance>> attendances(const Meetings& meetings, const
   return attended;
 }
 
-/// `together`: also by ends of those in which all give and receive.
+/// `together`: also by the ends of communications in which all give and receive.
 Bounds bounds_of(const std::vector<std::vector<Attendance>>& attended, bool together) {
   Bounds bounds;
   for (const std::vector<Attendance>& meeting : attended) {
@@ -72,7 +72,8 @@ Bounds bounds_of(const std::vector<std::vector<Attendance>>& attended, bool toge
   return bounds;
 }
 
-/// The most that each rank's start lies behind that of the first; with `turned` the most that the first lies behind each. False where bounds contradict each other.
+/// The maximum delay of each rank's start after that of the first; with `turned` the maximum delay of the first after each. False if bounds contradict each
+/// other.
 bool farthest(const Bounds& bounds, std::size_t ranks, bool turned, std::vector<Nanoseconds>& most) {
   most.assign(ranks, kUnbounded);
   most[0] = 0;

@@ -34,7 +34,7 @@ std::optional<Failure> FlightFile::open(const std::string& path, std::uint32_t r
     memory = mmap(nullptr, sizeof(PiperFlight), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return Failure{.code = kOutOfMemory, .message = "there is no memory for a flight record", .hint = {}, .rank = rank};
   } else {
-    // A file of its own: one that is cut while another process has it mapped ends that process.
+    // A new file: truncating one that another process has mapped would end that process.
     unlink(path.c_str());
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     int error = file < 0 ? errno : posix_fallocate(file, 0, sizeof(PiperFlight));

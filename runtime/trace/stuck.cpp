@@ -49,7 +49,7 @@ class Story {
   }
 
  private:
-  // The action of a stream that is under way, or the next one: counted from 1.
+  // The action of a stream that is in flight, or the next one: counted from 1.
   std::uint64_t present(Spot spot) const {
     const PiperFlight& flight = ranks_[spot.rank].flight;
     return std::max<std::uint64_t>(flight.begun[spot.stream], flight.ended[spot.stream] + 1);
@@ -59,7 +59,7 @@ class Story {
     return flight.begun[spot.stream] > flight.ended[spot.stream];
   }
 
-  // The compute stream that is least far, which the others are likely to wait for.
+  // The compute stream with the least progress, for which the others are likely to wait.
   Spot first() const {
     Spot best;
     for (std::size_t r = 1; r < ranks_.size(); ++r) {
@@ -79,7 +79,7 @@ class Story {
     notes.push_back({who(spot) + ' ' + text, place_at(ranks_[spot.rank], spot.stream, present(spot))});
   }
 
-  // What the present action of `spot` waits for; writes that down. Nothing when it waits for nobody.
+  // The stream for which the present action of `spot` waits; adds a note. Empty if it waits for none.
   std::optional<Spot> follow(Spot spot, std::vector<Note>& notes) const {
     const StuckRank& rank = ranks_[spot.rank];
     if (spot.stream == 0) {
@@ -125,7 +125,7 @@ class Story {
       note(notes, spot, "waits for rank `" + std::to_string(peer->rank) + "` to start its `" + std::string(comm_op_name(peer_op(*there))) + "`");
       return there;
     }
-    note(notes, spot, "has met its peers and does not end");
+    note(notes, spot, "is matched with its peers and does not end");
     return std::nullopt;
   }
 
@@ -134,7 +134,7 @@ class Story {
     return table.comm[(present(spot) - 1) % table.num_actions].op;
   }
 
-  // The stream of a rank that uses a communicator, unless the operation with this identity is under way there.
+  // The stream of a rank that uses a communicator, unless the operation with this identity is in flight there.
   std::optional<Spot> user_of(std::size_t r, std::uint32_t communicator, std::uint32_t identity) const {
     const StuckRank& rank = ranks_[r];
     for (std::uint32_t s = 1; s < rank.program->num_streams; ++s) {
@@ -157,7 +157,7 @@ class Story {
 
 }  // namespace
 
-// Word by word, because other threads go on writing: each word is one they wrote.
+// Copies word by word, because other threads go on writing: each word is one they wrote.
 __attribute__((no_sanitize("thread"))) PiperFlight snapshot_of(const PiperFlight& flight) {
   constexpr std::size_t kWords = sizeof(PiperFlight) / sizeof(std::uint64_t);
   static_assert(sizeof(PiperFlight) % sizeof(std::uint64_t) == 0);

@@ -10,7 +10,7 @@
 namespace piper::runtime {
 namespace {
 
-// What one poll moves between two members: long enough that the bookkeeping does not count, short enough (tens of microseconds) that no other message waits.
+// The bytes that one poll moves between two members: enough that the bookkeeping does not count, few enough (tens of microseconds) that no other message waits.
 constexpr std::uint64_t kSliceBytes = 256 * 1024;
 // The running sum of an all_reduce stays in the first-level cache.
 constexpr std::uint64_t kSumBytes = 16 * 1024;
@@ -55,7 +55,7 @@ const char* disagreement_of(std::span<const Operation* const> members, const Ope
   return nullptr;
 }
 
-/// Whose block (piper_block) an element is of.
+/// The member whose shard (piper_block) holds an element.
 std::uint32_t owner_of(std::uint64_t elements, std::uint32_t members, std::uint64_t at) {
   const std::uint64_t each = elements / members, more = elements % members, longer = more * (each + 1);
   return static_cast<std::uint32_t>(at < longer ? at / (each + 1) : more + (at - longer) / each);
@@ -81,7 +81,7 @@ class LocalTransport final : public Transport {
     const std::uint32_t self = operation.communicator->self;
     operation.state = OperationState::pending;
     if (channel.members[self]) {
-      fail(operation, "two communications of one member are under way on one communicator", channel.members[self]->action->identity);
+      fail(operation, "two communications of one member are in flight on one communicator", channel.members[self]->action->identity);
       return;
     }
     channel.members[self] = &operation;
@@ -92,7 +92,7 @@ class LocalTransport final : public Transport {
   void poll(Operation& operation) override {
     if (operation.state != OperationState::pending) return;
     Channel& channel = channels_[operation.channel];
-    // One of the members is enough: a collective of many takes no more turns than a message.
+    // One member's poll is enough: a collective of many members takes no more turns than a message.
     if (channel.matched && operation.communicator->self == 0) move(channel);
   }
 
@@ -113,7 +113,7 @@ class LocalTransport final : public Transport {
     operation.error_value = value;
   }
 
-  // True when all members mean the same communication; otherwise all of them fail.
+  // True if all members run the same communication; otherwise all of them fail.
   bool match(Channel& channel) {
     std::size_t member = 0;
     if (const char* error = disagreement(channel.members, member)) {
@@ -195,7 +195,7 @@ class LocalTransport final : public Transport {
     }
   }
 
-  // `at`: where the first of them lies in what `from` gives.
+  // `at`: the position of the first element in the buffer of `from`.
   static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t at, std::uint64_t first, std::uint64_t count) {
     const std::uint64_t size = element_bytes(from.parts[channel.part].dtype);
     const unsigned char* source = in(from, channel.part) + at * size;
@@ -205,7 +205,7 @@ class LocalTransport final : public Transport {
     }
   }
 
-  // Parts a range at the ends of the members' blocks.
+  // Splits a range at the ends of the members' shards.
   template <typename Move>
   static void by_blocks(const Channel& channel, std::uint64_t first, std::uint64_t count, const Move& move) {
     const std::uint64_t elements = channel.members[0]->parts[channel.part].elements;
@@ -219,7 +219,7 @@ class LocalTransport final : public Transport {
     }
   }
 
-  // Gives the sum piece by piece: `give(first, count)` finds it in `sum_`.
+  // Delivers the sum piece by piece: `give(first, count)` finds it in `sum_`.
   template <typename Give>
   void reduce(Channel& channel, std::uint64_t first, std::uint64_t count, const Give& give) {
     const std::uint32_t dtype = channel.members[0]->parts[channel.part].dtype;

@@ -54,7 +54,7 @@ TEST(Libraries, LibTorchOfAnotherVersionIsNotFound) {
   const auto library = folder.path() / "lib" / "libtorch_cuda.so";
   std::filesystem::create_symlink(std::filesystem::canonical("/proc/self/exe"), library);
   const auto found = [&] { return find_torch_cuda({{"PIPER_TORCH_PATH", folder.path().string()}}); };
-  EXPECT_EQ(found().reason, "`" + library.string() + "` is of PyTorch no version that its folder tells, and piper needs 2.11.0");
+  EXPECT_EQ(found().reason, "`" + library.string() + "` is of PyTorch an unknown version, and piper needs 2.11.0");
   folder.write("version.py", "__version__ = '2.10.0+cu128'\n");
   EXPECT_EQ(found().path, "");
   EXPECT_EQ(found().reason, "`" + library.string() + "` is of PyTorch 2.10.0+cu128, and piper needs 2.11.0");

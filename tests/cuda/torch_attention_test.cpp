@@ -160,7 +160,7 @@ void open_and_say(const std::string& library, const std::string& version) {
 TEST(TorchAttentionDeathTest, AnotherVersionIsRefused) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(open_and_say(test_library(), "2.10.0+cu128"), testing::ExitedWithCode(1), "is of PyTorch 2.10.0.cu128, and piper is built for 2.11.0");
-  EXPECT_EXIT(open_and_say(test_library(), ""), testing::ExitedWithCode(1), "of PyTorch no version that its folder tells");
+  EXPECT_EXIT(open_and_say(test_library(), ""), testing::ExitedWithCode(1), "of PyTorch an unknown version");
   EXPECT_EXIT(open_and_say("/dev/null/libtorch_cuda.so", "2.11.0"), testing::ExitedWithCode(1), "/dev/null/libtorch_cuda.so. cannot be opened");
 }
 

@@ -226,7 +226,7 @@ TEST(Bytes, RefusesWhatItCannotGive) {
   EXPECT_EQ(refused(bytes(tiny, 9), std::span(&input, 1)), "6008 the input `tokens` is not a window of `9` bytes per sample");
   input.name = "label";
   PiperData synthetic{.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .batches = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
-  EXPECT_EQ(refused(synthetic, std::span(&input, 1)), "6008 the input `label` holds integers and `synthetic` was not told their bound");
+  EXPECT_EQ(refused(synthetic, std::span(&input, 1)), "6008 the input `label` holds integers and `synthetic` has no bound for them");
 }
 
 TEST(Synthetic, ElementsAreFunctionsOfTheSample) {
@@ -301,7 +301,7 @@ TEST(Texts, WhatIsNoTextInAFolderIsRefused) {
   EXPECT_EQ(told("a/link", link_to("nowhere")), "it is a link to nothing");
   EXPECT_EQ(told("link", link_to(elsewhere.path())), "it is a link to a folder, which is not followed");
   EXPECT_EQ(told("link", link_to("/dev/zero")), "it is a device");
-  EXPECT_EQ(told("a/pipe", pipe), "it is a pipe, which is read only where the data line names it");
+  EXPECT_EQ(told("a/pipe", pipe), "it is a pipe, which is read only if the data line names it");
   EXPECT_EQ(told("a/link", link_to("text")), "") << "a link to a file is one";
   EXPECT_EQ(told(".link", link_to("nowhere")), "") << "what is hidden is left out";
 }
@@ -348,7 +348,7 @@ TEST(Texts, APipeNeedsAWriter) {
   EXPECT_EQ(text_size(pipe, failure), kUnknownSize);
   EXPECT_FALSE(read_text(pipe, failure));
   EXPECT_EQ(failure.code, kDataUnreadable);
-  EXPECT_EQ(failure.message, "cannot read `" + pipe + "`: it is a pipe that nobody writes to");
+  EXPECT_EQ(failure.message, "cannot read `" + pipe + "`: it is a pipe without a writer");
   const auto read_from = [&](std::vector<std::string> parts) {
     const std::jthread writer([&pipe, parts] {
       const int file = ::open(pipe.c_str(), O_WRONLY);

@@ -80,7 +80,7 @@ TEST(FailingRun, AnActionRefusesAValue) {
 }
 
 TEST(FailingRun, AnExceptionStopsAtTheWall) {
-  EXPECT_EQ(run_with(0, [](Step&) -> int { throw std::runtime_error("secret"); }).failure->message, "the step was left by an exception");
+  EXPECT_EQ(run_with(0, [](Step&) -> int { throw std::runtime_error("secret"); }).failure->message, "the step threw an exception");
   EXPECT_EQ(run_with(1, [](Step&) -> int { throw std::bad_alloc(); }).failure->code, kOutOfMemory);
   EXPECT_EQ(run_with(1, [](Step&) { return 7; }).failure->message, "the step ended with status `7` and gave no reason");
 }
@@ -114,7 +114,7 @@ TEST(FailingRun, TheHintFitsTheTrain) {
   };
   EXPECT_EQ(hint(2, false), "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps");
   EXPECT_EQ(hint(2, true), "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps");
-  for (const bool clips : {false, true}) EXPECT_EQ(hint(0, clips), "no update has been made yet: look at the data, and at what the weights start from");
+  for (const bool clips : {false, true}) EXPECT_EQ(hint(0, clips), "no update has been made yet: check the data and the initial weights");
 }
 
 TEST(FailingRun, AReportDoesNotFit) {
@@ -271,13 +271,13 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_waits = 1; }), "a communication's parts or waits lie outside their table");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }), "the program has no step function");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperParam*>(job.rank(0).tables().params)->dtype = PIPER_I64; }), "the parameter `w` has a dtype that is no floating one");
+  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperParam*>(job.rank(0).tables().params)->dtype = PIPER_I64; }), "the parameter `w` has a dtype that is not floating");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->dtype = 99; }), "a part has an unknown dtype");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_stretches = 1; }), "the stretches are missing");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<std::uint64_t&>(job.rank(0).tables().extents[0]) = 4; }), "the program was made for a stretch of another extent");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperStretch*>(job.tables().ranks[0].stretches)->first = 1; }), "a stretch reaches beyond what it is of");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_stretches = 1; }), "the intervals are missing");
+  EXPECT_EQ(refused([](HandJob& job) { const_cast<std::uint64_t&>(job.rank(0).tables().extents[0]) = 4; }), "the program was generated for an interval of another extent");
+  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperStretch*>(job.tables().ranks[0].stretches)->first = 1; }), "an interval reaches beyond its dimension");
   for (const std::uint32_t stretch : {0u, 1u}) {
-    EXPECT_EQ(refused([=](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->stretch = stretch; }), "a part is not the stretch that it names");
+    EXPECT_EQ(refused([=](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->stretch = stretch; }), "a part is not the interval that it names");
     const auto move = [=](HandJob& job) {
       auto& param = const_cast<PiperParam&>(job.rank(0).tables().params[0]);
       param.first = 1;
@@ -300,7 +300,7 @@ TEST(FailingRun, OperationsAndTheFlagsOfTheirPartsAreThoseOfTheTable) {
   const std::array<std::uint32_t, PIPER_COMM_OPS> known = {0, 0, 0, 0, PIPER_OWN_BLOCK | PIPER_ADDS | PIPER_CLEARS, PIPER_OWN_BLOCK, 0, 0};
   for (std::uint32_t op = 0; op < PIPER_COMM_OPS; ++op) {
     action->op = op;
-    EXPECT_NE(message(), "a communication refers to what does not exist") << op;
+    EXPECT_NE(message(), "a communication refers to an operation, communicator or action that does not exist") << op;
     for (std::uint32_t flag = 1; flag != 0; flag <<= 1) {
       part->flags = flag;
       EXPECT_EQ(message() == "a part has a flag that its operation does not know", (known[op] & flag) == 0) << op << ", " << flag;
@@ -308,7 +308,7 @@ TEST(FailingRun, OperationsAndTheFlagsOfTheirPartsAreThoseOfTheTable) {
     part->flags = 0;
   }
   action->op = PIPER_COMM_OPS;
-  EXPECT_EQ(message(), "a communication refers to what does not exist");
+  EXPECT_EQ(message(), "a communication refers to an operation, communicator or action that does not exist");
 }
 
 TEST(FailingRun, ParametersHaveDtypesOfTheTable) {
@@ -322,7 +322,7 @@ TEST(FailingRun, ParametersHaveDtypesOfTheTable) {
       param->sum_dtype = sums;
       const bool right = is_floating(dtype) && sums == wide_dtype(dtype);
       const std::string found = check_tables(job.tables()).value_or(Failure{}).message;
-      EXPECT_EQ(found.find("has a dtype that is no floating one") == std::string::npos, right) << dtype << ", " << sums << ": " << found;
+      EXPECT_EQ(found.find("has a dtype that is not floating") == std::string::npos, right) << dtype << ", " << sums << ": " << found;
     }
   }
 }

@@ -244,7 +244,7 @@ TEST(ProcessGroup, WhoHasNotComeIsNamed) {
   const auto begun = std::chrono::steady_clock::now();
   with_ranks(4, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
     EXPECT_FALSE(group);
-    told += rank < 2 && failure.message.starts_with("after `1` seconds ranks 2, 3 of `4` have not come to port ");
+    told += rank < 2 && failure.message.starts_with("after `1` seconds ranks 2, 3 of `4` have not connected to port ");
   }, [](std::uint32_t rank, Launch& launch) {
     if (rank >= 2) launch.port = 9;  // where nobody is
   }, 1);
