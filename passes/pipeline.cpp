@@ -30,46 +30,47 @@ using namespace dag;
 
 namespace {
 
-/// A step from the model that lowering gives to one of which a DAG is built. False after reporting.
+/// A step that prepares the lowered model for `build`. False after reporting.
 using Preparation = bool (*)(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink);
 
 constexpr Preparation kPreparations[] = {
     [](auto&, auto& strategy, auto&) { return evaluate_orders(strategy), true; },
     [](auto& model, auto& strategy, auto& sink) { return check_lines(nameable(model, strategy.settings), strategy, sink); },
-    // What is frozen decides what is differentiated.
+    // Frozen parameters are not differentiated.
     [](auto& model, auto& strategy, auto& sink) { return freeze(model, strategy, sink); },
-    // Lines that freeze parts speak of those that are balanced without them.
+    // Lines that freeze stages of a balanced partition refer to stages balanced without these lines.
     [](auto& model, auto& strategy, auto& sink) { return !freezes_parts(strategy) || (partition_forward(model, strategy, sink) && freeze_parts(model, strategy, sink)); },
     [](auto& model, auto&, auto& sink) { return differentiate(model, sink); },
-    // Parts are balanced by the costs of forward and backward.
+    // Stages are balanced by the costs of forward and backward.
     [](auto& model, auto& strategy, auto& sink) { return freezes_parts(strategy) || partition(model, strategy, sink); },
     [](auto& model, auto& strategy, auto& sink) { return check_parts_meet(nameable(model, strategy.settings), strategy, sink); },
 };
 
-/// A rewrite of a DAG at a level: it gives the next one, or what the rewrites after it take.
+/// A rewrite of a DAG from one level to the next, or to the input of the next rewrite.
 struct Rewrite {
   std::string_view name;
   Level from, to;
   bool (*run)(Dag& dag, const directive::Strategy& strategy, const Options& options, DiagnosticSink& sink);
-  bool forward_only = false;  // for held-out programs alone
+  bool forward_only = false;  // only for held-out programs
 };
 
-/// What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.
+/// Loads, sums, updates and reports follow from the chunks alone and communicate makes them anew, so they are built only for
+/// verification and printing.
 void complete(Dag& dag) {
   if (dag.level < Level::communicating) surround(dag);
 }
 
-/// Of a prepared model `build` makes the DAG that they take further.
+/// `build` makes the DAG for these rewrites from a prepared model.
 constexpr Rewrite kRewrites[] = {
     {"split", Level::built, Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return split(dag, strategy, sink); }},
     {"place", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return place(dag, strategy, sink); }},
-    // Replication speaks of the axes that placement leaves whole; the two together reach the level.
+    // Replication is over the axes that placement leaves whole, so only both together reach the level.
     {"replicate", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return replicate(dag, strategy, sink); }},
-    // The homes of parameters are those of training: a forward-only program reads them where training updates them.
+    // The owners of parameters are those of training: a forward-only program reads them where training updates them.
     {"drop_backward", Level::placed, Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},
     {"communicate", Level::placed, Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return communicate(dag, strategy, sink); }},
     {"order", Level::communicating, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
-    // Runs of work follow from its order.
+    // Gathered intervals follow from the order of work.
     {"rounds", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return make_rounds(dag, strategy, sink); }},
     {"offload", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return offload(dag, strategy, sink); }},
     {"plan", Level::ordered, Level::planned, [](Dag& dag, const auto&, const auto& options, auto& sink) {
@@ -78,7 +79,7 @@ constexpr Rewrite kRewrites[] = {
      }},
 };
 
-/// Shows and verifies what a pass has made; on the way to a level there is no level to verify. False: the pass is wrong.
+/// Shows and verifies the result of a pass; between levels there is nothing to verify. False: the pass has a bug.
 bool look_at(std::string_view name, Level to, bool verifies, Dag& dag, const Options& options, DiagnosticSink& sink) {
   dag.context->poll();
   if (options.after || verifies) complete(dag);
@@ -99,7 +100,7 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   return true;
 }
 
-/// The lines of a DAG that comes from a text: their orders evaluated, and checked as far as they name what it has.
+/// The lines for a DAG from a text: their orders evaluated, and checked as far as their names are in the DAG.
 bool read_lines(const Dag& dag, directive::Strategy& strategy, DiagnosticSink& sink) {
   evaluate_orders(strategy);
   const Nameable named = nameable(dag);
@@ -128,14 +129,14 @@ std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strateg
 std::optional<Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options) {
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = build(prepared.model, prepared.strategy);
-  // Always verified: it is small, since it knows no microbatch and no device, and it has the bodies that kernels are made of.
+  // Always verified: it is small, because it has no microbatches and devices, and kernels are made from its bodies.
   if (!look_at("build", Level::built, true, *dag, options, found) || !rewrite(*dag, prepared.strategy, found, options)) dag.reset();
   forward(found, sink);
   return dag;
 }
 
 bool advance(Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options) {
-  // The text may say what no rewrite looks at, as an order that no plan can keep: nobody gets a plan of it.
+  // The text may contain errors that no rewrite checks, such as an order that no plan can keep, so the plan is verified.
   return read_lines(dag, strategy, sink) && rewrite(dag, strategy, sink, options) && verify::verify(dag, sink);
 }
 

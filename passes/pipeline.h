@@ -1,7 +1,7 @@
 #pragma once
 // The pipeline: a model and a strategy become a planned DAG. pipeline.cpp is the table of contents of the compiler.
 //
-//   auto prepared = passes::prepare(model, strategy, sink);     // model and strategy are those of lowering; forward only
+//   auto prepared = passes::prepare(model, strategy, sink);     // model and strategy come from lowering; forward only
 //   auto dag = passes::compile(*prepared, sink, {});
 //   dag->level == dag::Level::planned, and verify(*dag, sink) finds nothing
 
@@ -17,44 +17,45 @@
 
 namespace piper::passes {
 
-/// A model as its strategy wants it, ready to be built: differentiated, without the gradients of what is frozen, its regions cut into the parts of the partitions; and that strategy, its lines
-/// checked and its orders evaluated. `prepare` makes it.
+/// A model prepared for its strategy: differentiated, without gradients of frozen parameters, its regions partitioned into stages; and the strategy,
+/// with checked lines and evaluated orders.
 struct Prepared {
   tensor::Graph model;
   directive::Strategy strategy;
 };
 
-/// Gives nothing, and at least one error in `sink`, when the lines of the strategy are wrong or do not fit the model. Throws Cancelled where the request of the model's context is no longer
-/// wanted.
+/// Returns nothing, with at least one error in `sink`, if the lines of the strategy are wrong or do not fit the model. Throws Cancelled if the
+/// request of the model's context was cancelled.
 std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strategy, DiagnosticSink& sink);
 
 struct Options {
   /// The last level to reach.
   dag::Level stop_at = dag::Level::planned;
-  /// F alone, nothing saved, no update: the program of `held_out`. Bucket state lies at the same offsets as in the training program.
+  /// Only F, nothing saved, no update: the program of `held_out`. Bucket state has the same offsets as in the training program.
   bool forward_only = false;
-  /// The same for bodies that `same_body` calls equal, for all norms, and for buckets of equal parameter types. None: nodes need no scratch.
+  /// Must be equal for bodies that `same_body` calls equal, for all norms, and for buckets of equal parameter types. None: nodes need no
+  /// scratch.
   dag::WorkspaceBytes workspace_bytes;
-  /// Runs ir/verify after every pass, not only after `build`; a failure there is a compiler bug and says so.
+  /// Runs ir/verify after every pass, not only after `build`; a failure is reported as a compiler bug.
   bool verify_each = false;
   /// Called after every pass with its name.
   std::function<void(std::string_view pass, const dag::Dag&)> after;
-  /// Asked where a required memory is exceeded: a hint. None: a general one.
+  /// Called for a hint if required memory is exceeded. None: a general hint.
   std::function<std::string()> memory_advice;
 };
 
-/// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model. Throws Cancelled as `prepare` does.
+/// Returns nothing, with at least one error in `sink`, if the strategy cannot be applied to the model. Throws Cancelled as `prepare`
+/// does.
 std::optional<dag::Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options);
 
-/// Whether what a pass made of a program is what its level allows (ir/verify). If not, it says so, and that the compiler is wrong. Who makes code of a plan asks this first.
+/// Whether ir/verify accepts the result of a pass. If not, reports that as a compiler bug. Code generators call this for a plan first.
 bool keeps_promise(std::string_view pass, const dag::Dag& dag, DiagnosticSink& sink);
 
-/// Takes a legal DAG of any level further, one that was read from text among them; `strategy` has its mesh, device sets and settings, and the directives of
-/// which the passes to come make something. The result is verified. False, and at least one error in `sink`, when they cannot be applied.
+/// Takes a legal DAG of any level, also one read from text, to a later level; `strategy` has its mesh, device sets and settings, and the directives
+/// for the remaining passes. The result is verified. False, with at least one error in `sink`, if they cannot be applied.
 bool advance(dag::Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options);
 
-/// One rewrite of those that make a planned DAG of a built one, by its name (`split`, `communicate`), on a DAG as the one before it leaves it: for tests of a pass. False where it reports an
-/// error.
+/// Runs one rewrite by its name (`split`, `communicate`) on the result of the previous one, for tests of a pass. False if it reports an error.
 bool run_pass(std::string_view name, dag::Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options);
 
 }  // namespace piper::passes

@@ -89,7 +89,7 @@ void WaitChooser::within_a_step() {
   }
 }
 
-/// The step after: counts of the first step, then of the second.
+/// The next step: counts of the first step, then of the second.
 void WaitChooser::across_steps() {
   for (std::uint32_t a = 0; a < slots_.size(); ++a) {
     const std::uint32_t stream = slots_[a].stream;

@@ -17,7 +17,8 @@ struct Block {
   std::int64_t offset = 0, bytes = 0;
 };
 
-/// Free blocks below `top`, never adjacent. The smallest that fits is taken, the lowest of equal ones. A few lie in an ascending list, many in trees.
+/// Free blocks below `top`, never adjacent. The smallest that fits is taken, the lowest of equal ones. Few blocks are in a sorted list, many in
+/// trees.
 class FreeList {
  public:
   std::int64_t take(std::int64_t bytes) {
@@ -36,7 +37,7 @@ class FreeList {
       if (block.bytes == 0) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(best));
       return offset;
     }
-    // Nothing fits: grow, from the free block at the top where there is one.
+    // Nothing fits: grow, from the free block at the top if there is one.
     std::int64_t offset = top_;
     if (!blocks_.empty() && blocks_.back().offset + blocks_.back().bytes == top_) {
       offset = blocks_.back().offset;
@@ -163,7 +164,7 @@ std::int64_t in_order_of_use(std::span<Lifetime> values, std::span<const std::ui
   return free.top();
 }
 
-/// Largest first, each at the lowest gap of the values that live at the same time.
+/// Largest first, each in the lowest gap between the values with overlapping live ranges.
 std::int64_t by_size(std::span<const Lifetime> values, std::vector<std::int64_t>& offsets) {
   std::vector<std::uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0u);

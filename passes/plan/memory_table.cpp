@@ -11,7 +11,7 @@ using namespace dag;
 
 namespace {
 
-/// A buffer that appears or goes when an action starts.
+/// A buffer that becomes live or dead when an action starts.
 struct Change {
   std::uint32_t action = 0;
   BufferClass cls = BufferClass::activations;

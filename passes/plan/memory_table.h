@@ -1,5 +1,5 @@
 #pragma once
-// What lies in each role's arena, by class: between two steps, and when most does. What `show memory` prints.
+// Bytes in each role's arena, by class: between two steps, and at the peak. The data of `show memory`.
 
 #include <array>
 #include <cstdint>
@@ -15,15 +15,16 @@ inline constexpr std::size_t kBufferClasses = static_cast<std::size_t>(dag::Buff
 struct MemoryRow {
   std::string role;                                   // `pp0`
   std::array<std::int64_t, kBufferClasses> rest{};    // bytes by class: parameters, gradients, optimizer and scalars stay from step to step
-  std::array<std::int64_t, kBufferClasses> peak{};    // at the action where most lives, the first of equals; their sum is Role::live_bytes
-  dag::NodeId at;                                     // that action; invalid where nothing but state lives
-  std::int64_t arena = 0;                             // what is allocated
-  std::int64_t host = 0;                              // what is allocated in the memory of the host
+  std::array<std::int64_t, kBufferClasses> peak{};    // at the action with the most live bytes, the first of equals; their sum is Role::live_bytes
+  dag::NodeId at;                                     // that action; invalid if only state is live
+  std::int64_t arena = 0;                             // bytes allocated
+  std::int64_t host = 0;                              // bytes allocated in the memory of the host
   std::int64_t sum_of_rest() const;
   std::int64_t sum_of_peak() const;
 };
 
-/// A row per role of a planned DAG. Counted as `ir/verify/plan_facts.h` says: in steps of 64 bytes, a workspace during its action, any other buffer from the
+/// A row per role of a planned DAG. Counted as in `ir/verify/plan_facts.h`: in steps of 64 bytes, a workspace during its action, any other buffer
+/// from the
 /// first to the last action that names it.
 std::vector<MemoryRow> memory_table(const dag::Dag& dag);
 

@@ -26,10 +26,10 @@ std::vector<std::uint32_t> places(const Dag& dag) {
   return place;
 }
 
-/// Units numbered as they stand in the global order, but messages where they are made, or where an order names them: the global order sends a message of one
-/// communicator later where that suits those of another, and only the places where they are made say how they were divided among communicators.
+/// Numbers units by the global order, but messages by their producer, or by the place where an order names them: the global order may delay a message
+/// of one communicator for those of another, and messages were divided among communicators by their producers.
 std::vector<std::uint32_t> positions(const Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> place) {
-  std::vector<std::uint64_t> key(graph.units());  // where it is made, then its own place
+  std::vector<std::uint64_t> key(graph.units());  // place of the producer, then its own
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
     const Node& node = dag.node(graph.front(unit));
     const std::uint32_t own = place[graph.front(unit).index()];
@@ -52,7 +52,7 @@ std::vector<std::uint32_t> positions(const Dag& dag, const WorkGraph& graph, std
   return position;
 }
 
-/// Those that the order pass formed to name streams.
+/// The communicators that the order pass formed to name streams.
 Communicators communicators_of(const Dag& dag) {
   const WorkGraph graph(dag);
   const std::vector<std::uint32_t> place = places(dag);
@@ -63,7 +63,7 @@ Communicators communicators_of(const Dag& dag) {
   return made;
 }
 
-/// Sorted: a communication that an order names, the chunk of the step before it.
+/// Sorted: a communication that an order names, the chunk of the order step before it.
 std::vector<std::pair<NodeId, NodeId>> issued_after(const Dag& dag) {
   std::vector<std::pair<NodeId, NodeId>> pairs;
   for (const auto& [before, after] : dag.temporal) {

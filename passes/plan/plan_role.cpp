@@ -14,17 +14,17 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-constexpr std::int64_t kHost = std::int64_t{1} << 60;  // where waits are found, the arena on the host counts on, far behind that of the device
+constexpr std::int64_t kHost = std::int64_t{1} << 60;  // in the search for waits, offsets of the arena on the host start far beyond those of the device
 constexpr std::int64_t kScalarBytes = 64;  // PiperScalars of runtime/abi.h
 
-/// A value of this step that lies in the arena.
+/// A value of this step in the arena.
 struct Value {
   Port port;  // invalid: workspace of the action `first`
   BufferClass cls = BufferClass::activations;
   BufferId buffer;
 };
 
-/// Where an output lies on this rank.
+/// The memory of an output on this rank.
 struct Place {
   std::uint32_t value = kNone;  // kNone: in a buffer of state
   BufferId state;
@@ -51,14 +51,15 @@ class RoleProjection {
   }
 
  private:
-  /// An input with its source as an action of this role, of a sum in place with the last one that adds to it; kNone: a parameter that no update of this program leaves.
+  /// An input with its source as an action of this role; for an in-place sum the action of its last term; kNone: a parameter without an update in
+  /// this program.
   struct Source {
     std::uint32_t action = kNone;
     std::uint32_t output = 0;
     EdgeClass cls = EdgeClass::data;
   };
 
-  // Nodes and inputs of the role side by side: the DAG's tables are large, and a role's part of them is scattered.
+  // Compact copies of the role's nodes and inputs, which are scattered over the DAG's large tables.
   const Node& node(std::uint32_t action) const { return node_[action]; }
   std::span<const Source> inputs(std::uint32_t action) const { return {inputs_.data() + first_input_[action], first_input_[action + 1] - first_input_[action]}; }
   std::uint32_t action_of(NodeId node) const { return action_of_[node.index()]; }
@@ -154,7 +155,7 @@ class RoleProjection {
     }
   }
 
-  /// A value begins with the first output that lies there.
+  /// A live range begins with the first output in the value.
   Place make_place(std::uint32_t action, Port port) {
     const Residence at = residences_.of(port);
     if (!at.owner.node.valid()) return {kNone, state_buffer(at), at.offset, at.adds};
@@ -169,7 +170,7 @@ class RoleProjection {
     return {value, {}, at.offset, at.adds};
   }
 
-  /// kNone: a sum in place to which nothing is added yet.
+  /// kNone: an in-place sum without terms so far.
   std::uint32_t value_of(Port owner) const {
     if (!adds_in_place(dag_.node(owner.node).kind)) return place(action_of(owner.node), owner.index).value;
     const auto known = value_of_sum_.find(owner.node);
@@ -182,8 +183,8 @@ class RoleProjection {
     accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
   }
 
-  /// Bytes that a message reads are free when it has arrived. What receives or makes the next inputs and outputs gets others, so that work goes on meanwhile: one
-  /// message of each direction more in the arena.
+  /// The bytes that a message reads are free when it has arrived. The next inputs and outputs get other bytes, so that work continues meanwhile; this
+  /// costs one more message per direction in the arena.
   void keep_what_is_sent() {
     next_work_.resize(nodes_.size());
     const auto count = static_cast<std::uint32_t>(nodes_.size());
@@ -197,7 +198,7 @@ class RoleProjection {
     }
   }
 
-  /// Of the values that lie on the host, or of the others.
+  /// Lays out the values on the host, or the others.
   LayoutSize lay_out_arena(bool host) {
     std::vector<std::uint32_t> there;
     std::vector<Lifetime> lifetimes;
@@ -237,7 +238,7 @@ class RoleProjection {
 
   Operand operand(const Place& at, bool adds = false) const { return {at.offset, at.value == kNone ? at.state : values_[at.value].buffer, adds}; }
 
-  /// What the step before left of a parameter, or of a block of its bucket.
+  /// A parameter, or a shard of its bucket, as the previous step left it.
   Operand parameter(std::uint32_t action, const Source& input, std::uint32_t port) const {
     const BucketId left_by = input.action != kNone ? node(input.action).subject.bucket() : node(action).subject.bucket();
     const Residence at = left_by.valid() ? residences_.parameter(left_by, input.output) : residences_.parameter(dag_.bodies[node(action).body.index()].inputs[port].param);
@@ -272,7 +273,8 @@ class RoleProjection {
     if (next_position_.size() < 2) return;
     group_accesses();
     find_predecessors();
-    // Gradients of a bucket are written again only after their reduction in the step before, or where the reduction alone writes them after their update.
+    // Gradients of a bucket are written again only after their reduction in the previous step, or after their update if only the reduction writes
+    // them.
     reduction_.assign(dag_.buckets.size(), kNone);
     update_.assign(dag_.buckets.size(), kNone);
     offload_.assign(dag_.buckets.size(), kNone);
@@ -291,12 +293,12 @@ class RoleProjection {
     std::size_t value = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
-      // Terms of a sum are made one after the other on one stream: the last stands for all.
+      // Terms of a sum are made one after the other on one stream, so a wait for the last one covers all.
       for (const Source& input : inputs(a)) {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (is_recv(node.kind)) need_window(a);
-      // Where nothing on the rank reads the united parameters, nothing else orders the next update behind that.
+      // If nothing on the rank reads the gathered parameters, no other wait orders the next update after the all-gather.
       if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone) need(a, gather_[node.subject.bucket().index()], 1);
       if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
@@ -304,7 +306,7 @@ class RoleProjection {
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
-          // Small values that one action makes lie where one value lay: as many as there are ranks, beside as many accesses as there are microbatches.
+          // One action may write one small value per rank into the bytes of one earlier value, which has one access per microbatch.
           const Need before = predecessors_[i];
           if (std::exchange(told_[2 * before.action + before.distance], a) == a) continue;
           for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1]; ++k) {
@@ -336,7 +338,7 @@ class RoleProjection {
     if (slots_[action].stream != slots_[target].stream) needs_.push_back({target, distance});
   }
 
-  /// What an order names waits for the step before it, whatever the streams.
+  /// Communication that an order names waits for the order step before it, on any stream.
   void need_step_before(std::uint32_t action) {
     const auto& all = facts_.issued_after;
     const auto begin = std::lower_bound(all.begin(), all.end(), nodes_[action], [](const auto& pair, NodeId node) { return pair.first < node; });
@@ -372,7 +374,7 @@ class RoleProjection {
     for (const auto& [value, action] : accesses_) access_[next_access_[value]++] = action;
   }
 
-  /// Cells between the places where values begin or end. Places are used over and over: few of them differ. Gives the number of places.
+  /// Cells between the offsets at which values begin or end. There are few distinct offsets. Returns their number.
   std::size_t number_cells() {
     cuts_.clear();
     cell_.clear();
@@ -399,7 +401,7 @@ class RoleProjection {
     return cuts_.size();
   }
 
-  /// For each value those that had some of its bytes directly before it, in this step or the one before.
+  /// For each value: the previous holders of its bytes, in this step or the previous one.
   void find_predecessors() {
     const std::size_t cells = number_cells();
     holder_.assign(cells, kNone);
@@ -426,9 +428,9 @@ class RoleProjection {
   const Dag& dag_;
   const Residences& residences_;
   NodePolls polls_{dag_.context->cancellation};
-  std::vector<std::uint32_t> action_of_;       // per node: its action; stays valid for a role's own nodes alone
+  std::vector<std::uint32_t> action_of_;       // per node: its action; valid only for the role's own nodes
 
-  // Of the role at hand.
+  // For the current role.
   std::span<const NodeId> nodes_;
   std::span<const BucketId> buckets_;
   Role role_;
@@ -443,7 +445,7 @@ class RoleProjection {
 
   std::vector<std::uint32_t> first_place_;     // per action, one more: into places_
   std::vector<Place> places_;                  // per output
-  llvm::DenseMap<NodeId, std::uint32_t> value_of_sum_;  // of whole gradients until their reduction
+  llvm::DenseMap<NodeId, std::uint32_t> value_of_sum_;  // of full gradients until their reduction
   std::vector<Value> values_;                  // ascending by the action that writes them
   std::vector<Lifetime> lifetimes_;            // per value
   std::vector<std::uint32_t> next_work_;       // per action: the next one that runs a body, or the last of the step
@@ -457,18 +459,18 @@ class RoleProjection {
   std::vector<bool> this_step_;                // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
   std::vector<Need> predecessors_;             // `action` is a value here
-  // Per bucket: the actions that reduce it, update it, unite its parameters after that, and bring its optimizer state to the host.
+  // Per bucket: the actions that reduce it, update it, gather its parameters after that, and offload its optimizer state.
   std::vector<std::uint32_t> reduction_, update_, gather_, offload_;
   std::vector<bool> touched_;                  // per bucket
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;
-  std::vector<std::uint32_t> told_;  // per value and distance: the last action that needs what accessed it
+  std::vector<std::uint32_t> told_;  // per value and distance: the last action that waits for accesses to it
   WaitChooser chooser_;
 };
 
 }  // namespace
 
-// What it is lies in the unnamed namespace, where the compiler knows all callers.
+// The implementation is in the unnamed namespace, so the compiler knows all callers.
 class RolePlanner::Projection : public RoleProjection {
   using RoleProjection::RoleProjection;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Projection of the ordered DAG onto one role: its actions, where their operands lie, and what they wait for.
+// Projection of the ordered DAG onto one role: its actions, the memory of their operands, and their waits.
 
 #include <cstdint>
 #include <memory>
@@ -13,21 +13,21 @@
 
 namespace piper::passes {
 
-/// What all roles share, computed once.
+/// Facts that all roles share, computed once.
 struct SharedFacts {
   const dag::Dag& dag;
   const Communicators& communicators;
   Residences residences;
   std::vector<std::int64_t> workspaces;  // per node: bytes of scratch
-  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
+  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the order step before it
 };
 
-/// Plans one role after the other; its tables, which are large, are allocated once. Each thread has its own.
+/// Plans one role after the other; its large tables are allocated once. Each thread has its own.
 class RolePlanner {
  public:
   explicit RolePlanner(const SharedFacts& facts);
   ~RolePlanner();
-  /// `nodes`: those of the role, in the global order; `buckets`: those that have a home there. Fills everything but name and coordinates.
+  /// `nodes`: those of the role, in the global order; `buckets`: those that it owns. Fills everything except name and coordinates.
   dag::Role plan(std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
 
  private:

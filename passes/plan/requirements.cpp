@@ -33,7 +33,7 @@ class Requirements {
  public:
   Requirements(const Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice) : dag_(dag), sink_(sink), memory_advice_(memory_advice) {}
 
-  /// Those that `looks` names; the bounds are those of training.
+  /// Checks the requirements that `looks` selects; bounds are on training.
   template <typename Looks>
   bool met(const Looks& looks) {
     bool met = true;
@@ -69,7 +69,7 @@ class Requirements {
     auto report = sink_.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)],
                                text(found.value), where, directive::kCompareNames[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
     const bool bounded = require.compare == directive::Compare::less || require.compare == directive::Compare::less_equal;
-    // A hint names nothing but what was tried, and only memory is tried.
+    // A hint names only changes that were tried, and only for memory.
     if (!bounded || require.measure != Measure::peak_memory) return false;
     if (!advice_) advice_ = memory_advice_ ? memory_advice_() : "";
     if (!advice_->empty()) report.hint("{}", *advice_);

@@ -9,21 +9,21 @@
 
 namespace piper::passes {
 
-/// What a plan takes of something, and the role that takes most.
+/// The value of a measure, and the role that determines it.
 struct Most {
   std::int64_t bytes = 0;
   std::size_t role = 0;
 };
 Most peak_memory(const dag::Dag& dag);  // the arena of a device
-Most host_memory(const dag::Dag& dag);  // the arena that a device has in the memory of the host
+Most host_memory(const dag::Dag& dag);  // the arena of a device in the memory of the host
 
-/// Bytes that all ranks send in one step; of a collective a ring's share.
+/// Bytes that all ranks send in one step; for a collective, those of a ring.
 std::int64_t traffic(const dag::Dag& dag);
 
-/// Checks `dag.requirements`; false after reporting one that is not met, with the value found. `memory_advice`, if there is one, is asked once for the hint of a
-/// memory that is exceeded.
+/// Checks `dag.requirements`; false after reporting one that is not met, with the value found. `memory_advice`, if there is one, is called once for
+/// the hint if memory is exceeded.
 bool check_requirements(const dag::Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice);
-/// Those of a bubble alone, which `ir/verify` leaves to the simulator: for a plan that was read from text.
+/// Checks only bounds on bubbles, which `ir/verify` leaves to the simulator, for a plan read from text.
 bool check_bubbles(const dag::Dag& dag, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -12,10 +12,10 @@ constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
 std::pair<std::uint32_t, std::uint32_t> key(Port port) { return {port.node.value(), port.index}; }
 
-/// It makes each value that it adds up over devices anew, or where the operand was.
+/// It sums each value over devices, into a new buffer or in place.
 bool adds_values(const Node& node) { return adds_members(node.kind) && !node.subject.bucket().valid(); }
 
-/// Its outputs lie in the state of a bucket, or where other values do.
+/// Its outputs are in the state of a bucket, or in the bytes of other values.
 bool makes_no_value(const Node& node) { return adds_in_place(node.kind) || node.makes_parameters() || node.reduces_gradients(); }
 
 }  // namespace
@@ -77,7 +77,7 @@ void Residences::measure() {
     const Node& node = dag_.nodes[n];
     first_bytes_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     if (runs_body(node.kind) || makes_no_value(node)) continue;
-    // What comes from other members, in their order: to ask per output would look for its member each time.
+    // Outputs from other members, in their order; computed at once, because a query per output would search for its member.
     if (is_recv(node.kind) || gathers_members(node.kind)) {
       for (const NodeId member : dag_.comms[node.comm.index()].members) {
         if (is_recv(dag_.node(member).kind)) continue;
@@ -100,7 +100,7 @@ Residence Residences::of(Port port) const {
   if (runs_body(node.kind)) return {BufferClass::activations, port, {}, 0, body_bytes_[node.body.index()][port.index]};
   if (adds_in_place(node.kind)) return of_sum(port);
   const BucketId bucket = node.subject.bucket();
-  if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index)) return of(dag_.inputs_of(node).back().source);  // new where it was
+  if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index)) return of(dag_.inputs_of(node).back().source);  // in place
   if (unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[bucket.index()])) {
     const BucketLayout& whole = layout(bucket);
     return {BufferClass::gathered, {port.node, 0}, {}, whole.parameter_bytes(whole.offsets[port.index]), whole.parameter_bytes(whole.elements)};
@@ -111,7 +111,7 @@ Residence Residences::of(Port port) const {
     const Port operand = dag_.inputs_of(node)[port.index].source;
     if (!shared_.contains(key(operand))) return of(operand);
   }
-  // What comes back from the host is what it was; optimizer state passes through.
+  // Fetched values keep their class; optimizer state passes through.
   const bool returns = returns_to_device(node.kind) && !bucket.valid();
   const BufferClass cls = leaves_device(node.kind) ? BufferClass::offloaded : is_communication(node.kind) && !returns ? BufferClass::communication : BufferClass::activations;
   return {cls, port, {}, 0, bytes_[first_bytes_[port.node.index()] + port.index]};
@@ -121,7 +121,7 @@ Residence Residences::state(BufferClass cls, BucketState state, BucketId bucket,
   return {cls, {}, bucket, layout(bucket).offset(state, position), layout(bucket).extent(state)};
 }
 
-/// Whole gradients that are cut live until their reduction; others, and blocks, are state.
+/// Full gradients of a sharded bucket live until their reduction; other gradients, and shards, are state.
 Residence Residences::of_sum(Port port) const {
   const Node& sum = dag_.node(port.node);
   const BucketId bucket = sum.subject.bucket();

@@ -17,7 +17,7 @@ bool any_cut(const Dag& dag) {
   return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const Bucket& bucket) { return bucket.cut(); });
 }
 
-/// What is cut, as `replicate` says it.
+/// The sharded states, as the `zero` number of `replicate`.
 int zero_of(const Bucket& bucket) { return !bucket.parameters.repeats() ? 3 : !bucket.gradients.repeats() ? 2 : !bucket.state.repeats() ? 1 : 0; }
 
 std::int64_t parameter_bytes(const Dag& dag, const Bucket& bucket) {
@@ -26,7 +26,7 @@ std::int64_t parameter_bytes(const Dag& dag, const Bucket& bucket) {
   return bytes;
 }
 
-/// What a byte of the parameters is in what adds up: gradients and slots of the optimizer.
+/// Bytes of gradients and optimizer slots per byte of parameters.
 std::int64_t widening(const Dag& dag, const Bucket& bucket) {
   const BucketLayout layout = bucket_layout(dag, bucket);
   return layout.sum_bytes(1) / layout.parameter_bytes(1);
@@ -98,7 +98,8 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
     share.flat = flat;
     share.reduce = reduce;
     const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes, homes = static_cast<std::int64_t>(bucket.homes.size()), devices = devices_of(dag, bucket);
-    // A ring of k sends Psi (k - 1) to scatter a sum or to unite blocks, and twice that to add; blocks of Psi / k are added over what is left.
+    // A ring of k sends Psi (k - 1) for a reduce-scatter or an all-gather, and twice that for an all-reduce; shards of Psi / k are all-reduced
+    // over the remaining axes.
     const std::int64_t cut = dag.extent(flat), rest = dag.extent(reduce & ~flat) * homes;
     const std::int64_t rings = devices / homes / cut;
     share.parameters += bytes;

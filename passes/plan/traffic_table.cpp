@@ -12,7 +12,7 @@ using namespace dag;
 
 namespace {
 
-/// What a communication carries.
+/// The content of a communication.
 std::string carried(const Node& node) {
   if (is_message(node.kind)) return std::string(pass_name(node.pass));
   switch (node.subject.kind()) {

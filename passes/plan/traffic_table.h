@@ -1,5 +1,5 @@
 #pragma once
-// What travels in one step, and over which communicator. What `show comm` prints and `require traffic` bounds.
+// Bytes sent in one step, by communicator. The data of `show comm` and `require traffic`.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace piper::passes {
 
-/// Bytes that all devices send for one communication: a ring's share for collectives; of a copy to or from the host those that move.
+/// Bytes that all devices send for one communication: those of a ring for collectives; for a copy to or from the host, those that
+/// move.
 std::int64_t bytes_sent(const dag::Dag& dag, const dag::Comm& comm);
 
 struct TrafficRow {
@@ -19,10 +20,11 @@ struct TrafficRow {
   dag::NodeKind kind = dag::NodeKind::send;
   std::string what;                 // `F`, `B`: values of that pass; of collectives `gradients`, `losses`, `counts`, `norm`
   std::uint64_t operations = 0;     // matched communications
-  std::int64_t bytes = 0;           // by all devices that the communicator is of
+  std::int64_t bytes = 0;           // by all devices of the communicator
 };
 
-/// Rows by communicator, in the plan's order, then by kind. Together they have all that a planned DAG sends, and copies to and from hosts.
+/// Rows by communicator, in the plan's order, then by kind. Together they cover all that a planned DAG sends, and copies to and from
+/// hosts.
 std::vector<TrafficRow> traffic_table(const dag::Dag& dag);
 
 }  // namespace piper::passes

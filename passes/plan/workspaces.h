@@ -1,5 +1,5 @@
 #pragma once
-// The scratch of nodes: a fact of a communicating DAG that no order changes.
+// The scratch of nodes. It follows from a communicating DAG and does not depend on orders.
 
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace piper::passes {
 
-/// Bytes per node. No `workspace`: nodes need none. Reads neither orders nor streams, which another thread may be writing.
+/// Bytes per node. No `workspace`: nodes need none. Does not read orders and streams, because another thread may be writing them.
 std::vector<std::int64_t> measure_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& workspace);
 
 }  // namespace piper::passes
