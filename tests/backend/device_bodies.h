@@ -20,9 +20,9 @@ namespace piper::test {
 
 class DeviceBodies {
  public:
-  /// What a body runs on.
+  /// The inputs of one call of a body.
   struct Call {
-    std::span<const std::uint64_t> offsets;       // in the arena: of inputs, outputs, and scratch where there is some
+    std::span<const std::uint64_t> offsets;       // in the arena: of inputs, outputs, and scratch if there is any
     std::size_t inputs = 0;
     std::span<const std::uint8_t> accumulate;     // per output
     const std::uint64_t* draw = nullptr;          // seed and step
@@ -34,7 +34,7 @@ class DeviceBodies {
   void add(const backend::KernelBody& body);
   /// False after a failure of the test.
   bool load();
-  /// Of the body that was added as number so-and-so. A call that is refused fails the test.
+  /// Runs the body that was added as number `number`. A refused call fails the test.
   void run(std::size_t number, const Call& call, std::vector<unsigned char>& arena);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Runs bodies three ways: the reference evaluator of tests/support, the kernel evaluator, and generated code that the host compiler built.
+// Runs bodies three ways: with the reference evaluator of tests/support, with the kernel evaluator, and as generated code that the host compiler built.
 //
 //   KernelRuns runs;
 //   runs.add("softmax", body, inputs);
@@ -39,7 +39,7 @@ class KernelRuns {
   std::size_t size() const { return cases_.size(); }
 
   static constexpr std::uint64_t kSeed = 5, kStep = 3;
-  static constexpr backend::CallStretch kSamples{8, 0};  // what dropout is keyed by: samples from 8 + 8 on
+  static constexpr backend::CallStretch kSamples{8, 0};  // the key of dropout: samples from 8 + 8 on
   static constexpr PiperStretch kOwnSamples{8, 4, 16};
   static constexpr std::uint64_t kFirstSample = kSamples.first + kOwnSamples.first;
 
@@ -69,7 +69,7 @@ class KernelRuns {
   std::vector<Case> cases_;
 };
 
-/// Whether dropout keeps an element of a value of this type, as kernels key it.
+/// Whether dropout keeps an element of a value of this type, by the kernels' key.
 DropoutMask keeps_as_kernels(const tensor::Type& type, double rate, std::string name);
 
 }  // namespace piper::test

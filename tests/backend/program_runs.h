@@ -14,7 +14,7 @@
 
 namespace piper::test {
 
-/// What a run leaves behind.
+/// The results of a run.
 struct ProgramRun {
   std::vector<double> losses, norms;                     // per step
   std::map<std::string, std::vector<double>> parameters; // after the last one
@@ -23,13 +23,13 @@ struct ProgramRun {
 
 class TestProgram {
  public:
-  /// Fails the test when the strategy does not compile.
+  /// Fails the test if the strategy does not compile.
   TestProgram(Context& context, tensor::Graph model, directive::Strategy strategy, bool evaluation = false);
 
   explicit operator bool() const { return training_.has_value(); }
   const dag::Dag& training() const { return *training_; }
   std::unique_ptr<backend::Job> job(const backend::JobOptions& options);
-  /// With library calls built in and without sleeping for long; fails the test when the run fails.
+  /// With library calls built in and short sleeps; fails the test if the run fails.
   ProgramRun run(const backend::JobOptions& options, std::uint64_t steps);
 
   DiagnosticSink sink;

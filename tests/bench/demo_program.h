@@ -1,5 +1,5 @@
 #pragma once
-// The program of examples/gpt/gpt.pipe on a text of random bytes, through the phases that `piper train` goes through.
+// The program of examples/gpt/gpt.pipe on a text of random bytes, through the phases of `piper train`.
 //
 //   DemoProgram demo;
 //   if (!demo.open()) return state.SkipWithError(demo.error().c_str());
@@ -20,12 +20,12 @@ class DemoProgram {
 
   /// Lowers the program; false: `error` says why. The working directory is the project's root.
   bool open();
-  /// The same model and settings on one device, with nothing cut, split or ordered.
+  /// The same model and settings on one device, neither sharded, split nor ordered.
   void use_one_device();
 
   tools::Session& session() { return *session_; }
   tools::Session::Subject& subject() { return *subject_; }
-  /// All diagnostics of the session as text, with what they say when there are none.
+  /// All diagnostics of the session as text, or a message if there are none.
   std::string error();
 
  private:

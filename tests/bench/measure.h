@@ -1,5 +1,5 @@
 #pragma once
-// Wall and CPU time of a piece of work, and what is said about several of them.
+// Wall and CPU time of a piece of work, and statistics of several of them.
 //
 //   const Cost cost = measure([&] { executor->run(Phase::training, 2); });
 //   const ProcessRun check = measure_process({"build/release/piper", "check", "zbv"});
@@ -20,7 +20,7 @@ Cost measure(const std::function<void()>& work);
 
 struct ProcessRun {
   Cost cost;
-  double user = 0;   // seconds; of `cost.cpu` the part outside the kernel
+  double user = 0;   // seconds; the part of `cost.cpu` outside the kernel
   bool ok = false;   // it started and ended with exit code 0
 };
 
@@ -30,7 +30,7 @@ ProcessRun measure_process(const std::vector<std::string>& command);
 /// The middle value, or the mean of the two in the middle. `values` is not empty.
 double median(std::vector<double> values);
 
-/// A folder of its own, removed at the end of its scope.
+/// A folder that is removed at the end of its scope.
 class ScratchFolder {
  public:
   ScratchFolder();

@@ -1,5 +1,5 @@
 #pragma once
-// A schedule of the standard library at a size of one's choice, with the chain of equal links that it gets without a model.
+// A schedule of the standard library at a chosen size, with the chain of equal links that it gets without a model.
 //
 //   ScheduleProgram zbv("zbv", {{"p", "64"}, {"m", "256"}});
 //   const std::optional<dag::Dag> dag = zbv.compile();
@@ -18,7 +18,7 @@ class ScheduleProgram {
  public:
   ScheduleProgram(const std::string& name, const std::vector<lower::Override>& values);
 
-  /// The planned DAG, or one at an earlier level; nothing: `error` says why.
+  /// The planned DAG, or one at an earlier level; empty: the reason is in `error`.
   std::optional<dag::Dag> compile(dag::Level level = dag::Level::planned);
   DiagnosticSink& sink() { return sink_; }
   std::string error() const;

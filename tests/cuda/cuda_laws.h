@@ -1,5 +1,5 @@
 #pragma once
-// Programs that are planned for CUDA and run on whatever driver a test has, beside the interpreter.
+// Programs planned for CUDA and run on a test's driver, and by the interpreter.
 
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@ namespace piper::test {
 
 /// A program from text, its train called `small`.
 struct CudaLaw {
-  /// Fails the test where it does not compile.
+  /// Fails the test if it does not compile.
   explicit CudaLaw(const std::string& text, tensor::DType dtype = tensor::DType::f64);
   source::MemoryFileSystem files;
   Context context;
@@ -26,7 +26,7 @@ struct CudaLaw {
 using MakeDriver = std::function<std::unique_ptr<runtime::cuda::Driver>()>;
 decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images, MakeDriver make_driver);
 
-/// Of an executor; steps are captured as graphs, or all of them enqueued action by action.
+/// Options of an executor: steps are captured as graphs, or all of them enqueued action by action.
 runtime::ExecutorOptions with_graphs(bool graphs);
 
 inline constexpr const char* kMlp = R"(use std.models.mlp
@@ -38,7 +38,7 @@ train small = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on one {
 }
 )";
 
-/// With attention of a shape that LibTorch's kernels take, in f32.
+/// With attention of a shape that LibTorch's kernels support, in f32.
 inline constexpr const char* kAttention = R"(use std.models.gpt
 use std.schedules.gpipe
 mesh cluster(pp: 2)
@@ -50,10 +50,11 @@ train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on cluster {
 }
 )";
 
-/// With attention of shapes that LibTorch's flash kernels take, in bf16: `heads` of `width` that share `kv` key heads, `seq` positions of each of four samples on two stages.
+/// With attention of shapes that LibTorch's flash kernels support, in bf16: `heads` of `width` that share `kv` key heads, `seq` positions of each of four
+/// samples on two stages.
 std::string flash_source(int heads, int kv, int width, int seq);
 
-/// Two stages, four microbatches, and targets of which some do not count.
+/// Two stages, four microbatches, and targets some of which do not count.
 inline constexpr const char* kMasked = R"(use std.schedules.gpipe
 model net(layers: int) {
     input x: tensor[batch, dim], targets: i64[batch]
@@ -75,7 +76,7 @@ train small = net(layers: 2) on cluster {
 }
 )";
 
-/// Six layers that draw random numbers, on two stages and two replicas; `lines` say what else.
+/// Six layers that draw random numbers, on two stages and two replicas; `lines` are further directives.
 std::string noisy_source(const std::string& lines);
 inline constexpr std::pair<const char*, const char*> kNoisyLines[] = {
     {"whole", "replicate model over dp"},

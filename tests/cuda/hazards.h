@@ -1,13 +1,13 @@
 #pragma once
-// Hazards of a trace: two operations that touch overlapping bytes, one of them writing, without an order between them.
+// Data races of a trace: two operations that touch overlapping bytes, one of them writing, without an order between them.
 //
-// The order is what streams, events, graphs and the host's waits say, as vector clocks: work of one stream is in order, a wait comes after the work before the event's last record, a launch of a graph
-// begins after what its stream had before and ends before what follows there; within it only the capture's own waits count. What the host enqueues after it has waited for an event comes after that.
-// A graph in which a stream takes part without having waited for the first one, or that ends before one of its streams, is told, too: CUDA refuses the capture. What the host itself reads and writes is
-// not in a trace.
+// Streams, events, graphs and the host's waits give the order, as vector clocks: work of one stream is in order; a wait comes after the work before the event's
+// last record; a launch of a graph begins after the earlier work of its stream and ends before the later work there; within it only the capture's own waits
+// count. Work that the host enqueues after a wait for an event comes after that event. A graph is also reported if a stream takes part without having waited
+// for the first one, or if it ends before one of its streams: CUDA refuses the capture. A trace does not contain reads and writes by the host.
 //
 //   EXPECT_EQ(find_hazards(trace), std::vector<std::string>());
-//   leave_out_waits(trace).missed;   // waits that nothing notices
+//   leave_out_waits(trace).missed;   // waits whose absence is not noticed
 
 #include <string>
 #include <vector>
@@ -16,17 +16,17 @@
 
 namespace piper::test {
 
-/// In the order in which they show, each pair of operations once.
+/// In the order of their discovery, each pair of operations once.
 std::vector<std::string> find_hazards(const Trace& trace);
 
-/// What comes of a trace when one of its waits is left out, for each of them; one in a graph is left out in every launch.
+/// The effect of leaving out each wait of a trace; one in a graph is left out in every launch.
 struct WaitsLeftOut {
   std::size_t waits = 0;
   std::size_t caught = 0;            // a hazard is found
-  std::size_t implied = 0;           // all operations that touch bytes of several streams have the order that they had: it follows from the other waits
-  std::vector<std::string> missed;   // some have not, and no hazard is found: these touch nothing in common
+  std::size_t implied = 0;           // all operations that touch bytes of several streams keep their order: it follows from the other waits
+  std::vector<std::string> missed;   // the order of some changes without a hazard: they touch no common bytes
 };
-/// `every`: of so many waits one.
+/// `every`: tests one of this number of waits.
 WaitsLeftOut leave_out_waits(const Trace& trace, std::size_t every = 1);
 
 }  // namespace piper::test

@@ -1,5 +1,5 @@
 #pragma once
-/* Calls of generated kernels with arguments that were put aside, as a launch does. Behind host_shim.h; no standard header. */
+/* Calls of generated kernels with stored arguments, as a launch does. Included after host_shim.h; no standard header. */
 
 template <int... I> struct host_list {};
 template <int N, int... I> struct host_count : host_count<N - 1, N - 1, I...> {};

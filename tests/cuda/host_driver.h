@@ -1,6 +1,6 @@
 #pragma once
-// A driver for tests: streams are queues that run in an order drawn by a seed, events hold them up, memory is the host's, and kernels are CUDA C++ that the host's compiler built behind
-// host_shim.h. What is not ordered by events runs in many orders, so a missing one shows as another result.
+// A driver for tests: streams are queues that run in a random order drawn from a seed, events hold them up, memory is the host's, and kernels are CUDA C++ that
+// the host's compiler built with host_shim.h. Work that events do not order runs in many orders, so a missing event shows as a different result.
 //
 //   HostDriver driver({.seed = 3, .fault = "fused_gelu"});
 
@@ -17,12 +17,12 @@
 
 namespace piper::test {
 
-/// What was asked of the driver, in the order of the calls.
+/// The calls of the driver, in order.
 struct HostCall {
   enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, attend, graph, meeting } kind = Kind::record;
   std::uint32_t stream = 0;
   std::uint32_t event = 0;            // record, wait
-  std::uint64_t version = 0;          // of the event: how often it was recorded; wait: 0 where it never was
+  std::uint64_t version = 0;          // the number of records of the event so far; wait: 0 if there is none
   std::string function = {};          // launch
 };
 
@@ -30,20 +30,20 @@ struct HostOptions {
   std::uint64_t seed = 1;
   std::uint64_t memory = std::uint64_t{1} << 32;
   int processors = 132;
-  std::string refused = {};           // the function of CUDA whose call number `refused_call` gives `refused_status`
+  std::string refused = {};           // the function of CUDA whose call number `refused_call` returns `refused_status`
   std::uint64_t refused_call = 0;
   runtime::cuda::Status refused_status = 1;
-  std::string fault = {};             // the kernel that ends the device
-  std::uint64_t spared = 0;           // launches of it before that
+  std::string fault = {};             // the kernel that makes the device fail
+  std::uint64_t spared = 0;           // its launches before that
   std::string hangs = {};             // the kernel that never ends
   std::function<void()> at_launch = {};  // called at every launch
-  bool deaf = false;                  // to waits: as if every event were missing
-  std::string no_attention = {};      // why there is no LibTorch; empty: there is
+  bool deaf = false;                  // ignores waits: as if every event were missing
+  std::string no_attention = {};      // the reason why there is no LibTorch; empty: there is
   std::uint64_t attention_wants = 0;  // bytes more than the plan has
-  std::vector<HostCall>* calls = nullptr;  // null: nothing is written down
+  std::vector<HostCall>* calls = nullptr;  // null: calls are not recorded
 };
 
-/// Work that does not end when it begins: it is asked again and again how far it is.
+/// Work that does not end at once: its progress is polled.
 enum class HostProgress : std::uint8_t { none, some, done };
 using HostTries = std::function<HostProgress()>;
 
@@ -84,7 +84,7 @@ class HostDriver final : public TestDriver {
   Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;
 
-  /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of; that graph keeps `kept` until it is dropped.
+  /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph that contains it; that graph keeps `kept` until it is dropped.
   Status enqueue_meeting(Stream stream, std::function<HostTries()> begin, std::shared_ptr<void> kept);
 
   /// Whether these bytes lie in one allocation of the device.
@@ -100,14 +100,14 @@ class HostDriver final : public TestDriver {
   struct GraphRun;
   struct Work;
 
-  /// Whether the call number so-and-so of a function is to fail, and how.
+  /// The status with which this call of a function is to fail, or success.
   Status refusal(const char* function);
   Status enqueue(Stream stream, HostCall call, std::function<void()> run, HostEvent* event = nullptr, std::uint64_t version = 0);
-  /// What is captured is wrong: the capture gives nothing.
+  /// The capture is invalid: it yields no graph.
   Status invalidate(Status status);
-  /// The nodes of a graph, in an order drawn among those that their dependencies allow.
+  /// The nodes of a graph, in a random order among those that their dependencies allow.
   HostProgress run(GraphRun& run);
-  /// Runs what stands first on a stream that can; false where none can.
+  /// Runs the first item of a stream that can run; false if none can.
   bool step();
   void tick();
   std::uint64_t draw();
@@ -116,7 +116,7 @@ class HostDriver final : public TestDriver {
   std::uint64_t random_;
   std::uint64_t allocated_ = 0;
   std::map<const unsigned char*, std::uint64_t> allocations_;  // of the device: where they begin, and their bytes
-  std::uint64_t time_ = 0;            // nanoseconds: everything takes one at least
+  std::uint64_t time_ = 0;            // nanoseconds: every operation takes at least one
   Status failed_ = runtime::cuda::kSuccess;  // the device's
   std::map<std::string, std::uint64_t> counts_;  // of calls, by function
   std::vector<std::unique_ptr<unsigned char[]>> memory_;
@@ -126,11 +126,11 @@ class HostDriver final : public TestDriver {
   std::vector<std::unique_ptr<HostFunction>> functions_;
   std::vector<std::unique_ptr<HostProduct>> products_;
   std::vector<std::unique_ptr<HostGraph>> graphs_;
-  HostGraph* capture_ = nullptr;  // what is being captured
+  HostGraph* capture_ = nullptr;  // the open capture
   Status capture_failed_ = runtime::cuda::kSuccess;
 };
 
-/// Kernels in CUDA C++ as an object that HostDriver loads: of programs, and the runtime's own. Fails the test when it cannot be built.
+/// Builds kernels in CUDA C++ into an object that HostDriver loads: those of programs, and the runtime's own. Fails the test if the build fails.
 std::string build_host_image(const backend::cuda::KernelSet& kernels, const std::string& folder);
 std::string build_own_host_image(const std::string& folder);
 

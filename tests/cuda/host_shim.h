@@ -1,5 +1,5 @@
 #pragma once
-/* What CUDA C++ has beside C++, for generated kernels that a host compiler builds. No standard header: the prelude has integer types of its own. */
+/* The parts of CUDA C++ that C++ lacks, for generated kernels that a host compiler builds. No standard header: the prelude has integer types of its own. */
 
 #define __device__
 #define __global__

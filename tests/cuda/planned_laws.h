@@ -1,5 +1,5 @@
 #pragma once
-// Programs that run on one device of a test, their kernels compiled together: that takes longer than the runs.
+// Programs that run on one device of a test, with their kernels compiled together, because compiling takes longer than the runs.
 //
 //   PlannedLaws laws;
 //   const PlannedLaw& small = laws.add("mlp", kMlp, tensor::DType::bf16);
@@ -25,13 +25,13 @@ struct PlannedLaw {
 
 class PlannedLaws {
  public:
-  /// One that does not compile fails the test. It stays where it is.
+  /// Fails the test if it does not compile. The result stays at its address.
   const PlannedLaw& add(std::string what, const std::string& text, tensor::DType dtype = tensor::DType::f64);
-  /// Every schedule of the library on a small GPT with each kind of shares, and every way to cut of kNoisyLines.
+  /// Every schedule of the library on a small GPT at each level of ZeRO, and every layout of kNoisyLines.
   std::vector<const PlannedLaw*> add_library(tensor::DType dtype);
   std::vector<const PlannedLaw*> add_lines(tensor::DType dtype);
 
-  /// The kernels of all of them, and those of the runtime.
+  /// Builds the kernels of all of them, and those of the runtime.
   void build(TestDevice& device);
   const std::vector<std::string>& images() const { return images_; }
   std::size_t kernels() const { return kernels_.list().size(); }

@@ -15,9 +15,9 @@ struct CudaProgram {
   backend::ProgramSet programs;
 };
 
-/// Of every train in examples/, and of tests/cuda/testdata/*.pipe. `dtype` takes the place of the train's own.
+/// Every train in examples/, and in tests/cuda/testdata/*.pipe. `dtype` replaces the train's own.
 std::vector<CudaProgram> cuda_programs(std::optional<tensor::DType> dtype = {});
-/// Of the only train of a file.
+/// The only train of a file.
 CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> dtype = {});
 
 }  // namespace piper::test

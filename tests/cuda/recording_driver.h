@@ -1,9 +1,10 @@
 #pragma once
-// A driver that runs no kernel: it writes down what it is asked for as a trace, which hazards.h checks: operations on streams with the bytes that they read and write, events, graphs.
+// A driver that runs no kernel: it records the requests as a trace, which hazards.h checks: operations on streams with the bytes that they read and write,
+// events, graphs.
 //
-// Guarantees: the trace has the order of the calls. Copies and fills are done at once, so the tables that kernels read their pointers from are there; everything else that memory holds is zero or
-// what was copied. A kernel of a program touches all of each buffer that it is given (`operands_of`), one of the runtime's own what its arguments say, a library call the shapes of its call and all of
-// its workspace. What lies outside of the memory that was handed out fails the test.
+// Guarantees: the trace has the order of the calls. Copies and fills are done at once, so the tables from which kernels read their pointers exist; all other
+// memory is zero or copied. A kernel of a program touches all of each buffer that it is given (`operands_of`), one of the runtime's own the bytes of its
+// arguments, a library call the shapes of its call and all of its workspace. An access outside the allocated memory fails the test.
 //
 //   const KernelOperands operands = operands_of(*job);
 //   Trace trace;
@@ -26,7 +27,7 @@ struct KernelOperand {
   bool writes = false;
 };
 using KernelOperands = std::map<std::string, std::vector<KernelOperand>>;
-/// Of the kernels of a job's programs, by name.
+/// The operands of the kernels of a job's programs, by name.
 KernelOperands operands_of(const backend::Job& job);
 
 struct MemoryAccess {
@@ -45,7 +46,7 @@ struct TraceCall {
   std::uint32_t stream = 0, of = 0;
   std::uint32_t first_access = 0, end_access = 0;
   const char* what = "";           // `copy`, `fused_gelu`
-  std::uint32_t action = 0;        // actions of the stream that have ended before, since it was made or since the capture began
+  std::uint32_t action = 0;        // actions of the stream that have ended before, since its creation or the start of the capture
 };
 
 struct TracedGraph {
@@ -104,7 +105,7 @@ class RecordingDriver final : public TestDriver {
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
   bool open_attention(bool, std::string&) override { return true; }
 
-  /// An operation of others than the executor's calls. `what` stays.
+  /// An operation outside the executor's calls. `what` stays valid.
   Status touch(Stream stream, const char* what, const std::vector<Touched>& list);
 
  private:
@@ -121,10 +122,10 @@ class RecordingDriver final : public TestDriver {
   void reads(const void* at, std::uint64_t bytes) { touches(at, bytes, false); }
   void writes(const void* at, std::uint64_t bytes) { touches(at, bytes, true); }
   void touches(const void* at, std::uint64_t bytes, bool writes);
-  /// What the runtime's own kernels touch.
+  /// Records the accesses of one of the runtime's own kernels.
   void own_kernel(const std::string& name, const void* const* arguments);
   void attention(const PiperAttend& call, const void* q, const void* k, const void* v);
-  /// A call on a stream that touches nothing, or what was said with `reads` and `writes` since the last one.
+  /// A call on a stream, with the accesses announced by `reads` and `writes` since the last one, if any.
   Status put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of, const char* what);
   Status work(Stream stream, const char* what) { return put(TraceCall::Kind::work, number(stream), 0, what); }
 
@@ -140,7 +141,7 @@ class RecordingDriver final : public TestDriver {
 
   const KernelOperands& operands_;
   Trace& trace_;
-  std::map<std::uint64_t, std::uint64_t> ranges_;  // of memory: begin, end
+  std::map<std::uint64_t, std::uint64_t> ranges_;  // allocated memory: begin, end
   std::vector<std::unique_ptr<unsigned char[]>> memory_;
   std::vector<RecordedFunction> functions_;
   std::vector<RecordedProduct> products_;

@@ -1,5 +1,6 @@
 #pragma once
-// An NCCL that moves nothing: it writes its calls down in the trace of a RecordingDriver, with the bytes that they read and write. A group is one operation; what two calls of it touch, one of them writing,
+// An NCCL that moves nothing: it records its calls in the trace of a RecordingDriver, with the bytes that they read and write. A group is one operation; if two
+// calls of it touch the same bytes, one of them writing, the test fails, because they run at once.
 // fails the test, for they run at once.
 //
 //   auto driver = std::make_unique<RecordingDriver>(operands, trace);

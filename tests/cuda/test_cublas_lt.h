@@ -1,5 +1,5 @@
 #pragma once
-// What the libcublasLt.so of tests offers and has seen: dlsym(library, "test_cublas_lt").
+// The offers and records of the test libcublasLt.so: dlsym(library, "test_cublas_lt").
 
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,13 @@ struct TestCublasLt {
     std::uint64_t number = 0;        // in the algorithm
     std::size_t workspace = 0;
     int state = 0;                   // a cublasStatus_t
-    bool runs = true;                // or it turns out to be not supported
+    bool runs = true;                // false: it turns out to be not supported
   };
-  std::vector<Offer> whole = {{1}};  // for whoever wants no split sums
+  std::vector<Offer> whole = {{1}};  // if split sums are not wanted
   std::vector<Offer> split = {};
   std::vector<std::uint64_t> ran = {};
-  std::vector<std::uint32_t> reductions = {};  // that were asked for, one call after the other
-  int objects = 0;                   // handles, descriptors, layouts, preferences that are there
+  std::vector<std::uint32_t> reductions = {};  // that were requested, one call after the other
+  int objects = 0;                   // existing handles, descriptors, layouts, preferences
 };
 
 }  // namespace piper::test

@@ -1,5 +1,5 @@
 #pragma once
-// What kernels and trainings of a test run on. Which one it is, is chosen by what the executable is linked with: host_device.cpp, the host in place of a GPU, or tests/gpu/gpu_device.cpp, a GPU.
+// The device of a test's kernels and trainings. The linked file chooses it: host_device.cpp, the host in place of a GPU, or tests/gpu/gpu_device.cpp, a GPU.
 //
 //   std::string reason;
 //   const std::unique_ptr<TestDevice> device = find_test_device(reason);
@@ -18,17 +18,17 @@ namespace piper::test {
 class TestDevice {
  public:
   virtual ~TestDevice() = default;
-  /// Then what is said of the CPU is tested beside it, too.
+  /// True if the claims about the CPU are tested, too.
   virtual bool is_host() const = 0;
-  /// Null where it cannot be opened, which fails the test.
+  /// Null if it cannot be opened, which fails the test.
   virtual std::unique_ptr<runtime::cuda::Driver> open() = 0;
-  /// The kernels as an image that the driver loads; what does not compile fails the test.
+  /// The kernels as an image that the driver loads; a kernel that does not compile fails the test.
   virtual std::string build(const backend::cuda::KernelSet& kernels) = 0;
-  /// Those of the runtime itself.
+  /// The kernels of the runtime itself.
   virtual std::string build_own() = 0;
 };
 
-/// Null, and the reason, where there is no such device.
+/// Null, with the reason, if there is no such device.
 std::unique_ptr<TestDevice> find_test_device(std::string& reason);
 
 }  // namespace piper::test

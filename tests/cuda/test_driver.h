@@ -1,5 +1,5 @@
 #pragma once
-// A driver of the tests: the types of one, under short names for it and those who hold it.
+// A driver of the tests: the types of a driver, under short names.
 
 #include "runtime/cuda/driver.h"
 

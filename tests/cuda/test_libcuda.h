@@ -1,5 +1,5 @@
 #pragma once
-// What the libcuda.so.1 of tests has seen: dlsym(library, "test_libcuda").
+// The calls that the test libcuda.so.1 has seen: dlsym(library, "test_libcuda").
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@ namespace piper::test {
 
 struct TestLibcuda {
   std::vector<std::string> calls;              // `cuStreamCreateWithPriority 1 -5`
-  std::string max_connections, module_loading;  // of the environment, when it was started
-  int objects = 0;                             // allocations, streams, events, modules, graphs, contexts that are there
+  std::string max_connections, module_loading;  // of the environment, at its start
+  int objects = 0;                             // existing allocations, streams, events, modules, graphs, contexts
 };
 
 }  // namespace piper::test

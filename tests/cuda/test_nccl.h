@@ -1,9 +1,9 @@
 #pragma once
-// An NCCL for tests: processes on one machine, each with a HostDriver, exchange files in a folder that they share. It keeps NCCL's rules, and says where they are broken: a communicator is being set up
-// until all members have come, and again at its first call of each kind; calls begin at the end of their group, which none is without; the members of a communicator make the same calls in the same order;
-// and a communicator does not end while a graph has calls of it.
+// An NCCL for tests: processes on one machine, each with a HostDriver, exchange files in a folder that they share. It follows NCCL's rules, and reports
+// violations: a communicator is being set up until all members have joined, and again at its first call of each kind; calls begin at the end of their group,
+// and every call is in one; the members of a communicator make the same calls in the same order; and a communicator does not end while a graph has calls of it.
 //
-// Sums add the last member first, so that of more than two they round otherwise than in member order, as NCCL's do.
+// Sums add the last member first, so sums of more than two round differently from member order, as NCCL's do.
 
 #include <atomic>
 #include <functional>
@@ -19,9 +19,9 @@
 namespace piper::test {
 
 struct TestNcclOptions {
-  std::string folder = {};                 // that all processes have
+  std::string folder = {};                 // shared by all processes
   std::string refused = {};                // the function of NCCL that fails
-  std::uint64_t breaks = 0;                // the communication, counted from 1, that fails while it is under way; 0: none
+  std::uint64_t breaks = 0;                // the communication, counted from 1, that fails in flight; 0: none
   std::uint64_t killed_at = 0;             // the communication, counted from 1, at which the process is killed; 0: none
   std::string calls = {};                  // a file for the calls, one a line
 };
@@ -58,8 +58,8 @@ class TestNccl final : public runtime::cuda::Nccl {
   const TestNcclOptions options_;
   const std::thread::id owner_ = std::this_thread::get_id();
   std::vector<std::unique_ptr<Member>> members_;
-  int groups_ = 0;  // that are open
-  NcclResult group_failed_ = runtime::cuda::kNcclSuccess;  // of the open one: a call of it
+  int groups_ = 0;  // open groups
+  NcclResult group_failed_ = runtime::cuda::kNcclSuccess;  // of a call in the open group
   std::vector<std::tuple<Member*, runtime::cuda::Stream, NcclCall>> gathered_;
   static inline std::uint64_t ids_ = 0;  // a process may open NCCL again
   std::uint64_t communications_ = 0;

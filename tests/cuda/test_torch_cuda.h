@@ -1,5 +1,5 @@
 #pragma once
-// What the libtorch_cuda.so of tests says of its calls: dlsym(library, "test_torch_cuda_calls").
+// The records of the test libtorch_cuda.so about its calls: dlsym(library, "test_torch_cuda_calls").
 
 #include <cstdint>
 
@@ -7,10 +7,10 @@ namespace piper::test {
 
 struct TorchCudaCalls {
   std::int64_t stream = 0;     // of the last call
-  bool deterministic = false;  // as it was told
+  bool deterministic = false;  // as requested
 };
 
-/// Of an H200.
+/// As on an H200.
 inline constexpr std::int64_t kTestProcessors = 132;
 
 }  // namespace piper::test

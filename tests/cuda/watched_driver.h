@@ -1,5 +1,5 @@
 #pragma once
-// A driver in front of another one, which counts what is made and may take the memory away that somebody has just asked about, as another process would.
+// A driver in front of another one. It counts allocations and other objects, and may take memory away after a query, as another process would.
 //
 //   Watch watch;
 //   WatchedDriver driver(device.open(), watch);
@@ -15,8 +15,8 @@ namespace piper::test {
 struct Watch {
   std::uint64_t made = 0;
   std::uint64_t attended = 0;                    // calls of attention that were LibTorch's
-  std::optional<std::uint64_t> leaves = {};      // after the first question for free memory so many bytes of it are left, about
-  runtime::cuda::Driver* driver = nullptr;       // the one behind, while it lives
+  std::optional<std::uint64_t> leaves = {};      // after the first query for free memory about this number of bytes is left
+  runtime::cuda::Driver* driver = nullptr;       // the driver in front of which it stands, while it lives
 };
 
 class WatchedDriver final : public TestDriver {

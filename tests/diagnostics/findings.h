@@ -1,6 +1,5 @@
 #pragma once
-// The diagnostics of a sink as findings of caret expectations: the diagnostic itself, its related locations as
-// `note`, its hint as `hint` at the same place.
+// The diagnostics of a sink as findings of caret expectations: the diagnostic itself, its related locations as `note`, its hint as `hint` at the same location.
 
 #include <vector>
 
@@ -17,7 +16,7 @@ inline std::vector<Finding> findings(const DiagnosticSink& sink, FileId file) {
     finding.severity = severity;
     finding.code = std::move(code);
     finding.message = std::move(message);
-    if (range.file != file) return;  // about no place in this file
+    if (range.file != file) return;  // without a location in this file
     LineColumn begin = files.line_column(file, range.begin), end = files.line_column(file, range.end);
     finding.line = static_cast<int>(begin.line);
     finding.column = static_cast<int>(begin.column);

@@ -18,9 +18,9 @@ class GpuDevice final : public TestDevice {
   std::unique_ptr<runtime::cuda::Driver> open() override;
   std::string build(const backend::cuda::KernelSet& kernels) override { return compiled(kernels.source()); }
   std::string build_own() override { return compiled(backend::cuda::runtime_kernels_source()); }
-  /// A source is compiled once in a process.
+  /// Compiles each source once in a process.
   std::string compiled(const std::string& source) const;
-  /// Why there is no attention of LibTorch; empty where there is.
+  /// The reason why there is no attention of LibTorch; empty if there is.
   const std::string& no_torch() const { return choice_.torch.no_library; }
 
  private:
@@ -29,9 +29,9 @@ class GpuDevice final : public TestDevice {
   const runtime::cuda::GpuChoice choice_;
 };
 
-/// The environment of the process: where `PIPER_CUDA_PATH` says that libraries are.
+/// The environment of the process: `PIPER_CUDA_PATH` names the folder of libraries.
 backend::cuda::Environment cuda_environment();
-/// As find_test_device.
+/// Like find_test_device.
 std::unique_ptr<GpuDevice> find_gpu(std::string& reason);
 
 }  // namespace piper::test

@@ -1,5 +1,5 @@
 #pragma once
-// Runs a program in the three ways that the law of values speaks of, and compares what came out.
+// Runs a program in the three ways that the law of values compares, and compares the results.
 //
 // Guarantees: a run takes kLawSteps optimizer steps in f64 on synthetic data whose samples all differ; losses, gradients and parameters are recorded
 // after every step; library calls are the runtime's own loops unless asked otherwise; arenas are poisoned and guarded.
@@ -25,15 +25,15 @@
 namespace piper::test {
 
 inline constexpr int kLawSteps = 3;
-/// As many held-out steps as the data has batches.
+/// Run all held-out steps of the data.
 inline constexpr int kAllHeldOut = -1;
 
-/// What a run leaves behind; a vector has one entry per step.
+/// The results of a run; a vector has one entry per step.
 struct LawRun {
-  std::vector<double> losses, norms;                                // norms: -1 where the program has none
+  std::vector<double> losses, norms;                                // norms: -1 if the program has none
   std::vector<double> held_out;                                     // after all steps: the losses of steps on held-out data
   double held_out_loss = 0;                                         // over all of them
-  std::vector<std::vector<double>> sums;                            // per step all losses' microbatch sums
+  std::vector<std::vector<double>> sums;                            // per step the microbatch sums of all losses
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
   std::map<std::string, std::vector<double>> initial;               // parameters before the first step
   std::vector<std::uint64_t> arena_bytes, touched_bytes, state_bytes;  // per rank
@@ -53,20 +53,19 @@ struct LawRunOptions {
 
 class LawProgram {
  public:
-  /// Compiles up to level planned and verifies; fails the test, and is false, when there are errors.
-  /// `target`: what the plan is made for; the interpreter runs either.
+  /// Compiles up to level planned and verifies; on errors it fails the test and is false. `target`: the target of the plan; the interpreter runs either.
   LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy, backend::Target target = backend::Target::cpu);
 
   explicit operator bool() const { return dag_.has_value(); }
   const dag::Dag& dag() const { return *dag_; }
-  /// Other held-out data than that of training; before the first job.
+  /// Sets other held-out data than that of training; call it before the first job.
   void hold_out(const directive::Data& data);
 
-  /// Through the executor, all ranks in this process; fails the test when the run fails.
+  /// Runs through the executor, all ranks in this process; fails the test if the run fails.
   LawRun run(const LawRunOptions& options);
-  /// The job alone.
+  /// Makes only the job.
   std::unique_ptr<backend::Job> make_job(const LawRunOptions& options);
-  /// Node after node on one device, without plan.
+  /// Runs node after node on one device, without a plan.
   LawRun run_sequential(runtime::Math math = runtime::Math::builtin);
   /// The whole batch of a step, per model input in their order.
   std::vector<std::vector<double>> inputs_of_step(std::uint64_t step);
@@ -85,7 +84,7 @@ class LawProgram {
 struct DrawnLaw {
   DrawnLaw(Random& random, const RandomProgramOptions& options)
       : drawn(random_program(context, random, options)), program(context, drawn.model, drawn.strategy) {}
-  /// The same model on one device, nothing cut; compiled anew.
+  /// The same model on one device, not sharded; compiled separately.
   LawProgram unsplit();
 
   Context context;
@@ -93,15 +92,16 @@ struct DrawnLaw {
   LawProgram program;
 };
 
-/// Runs `body` on `count` random programs (`for_each_case`); a failure shows the program, and one that does not compile fails.
+/// Runs `body` on `count` random programs (`for_each_case`); a failure shows the program, and a program that does not compile fails.
 void for_each_law(int count, const RandomProgramOptions& options, const std::function<void(DrawnLaw&, Random&)>& body);
 
-/// The same train without directives, on one device: nothing is cut, split or ordered.
+/// The same train without directives, on one device: neither sharded, split nor ordered.
 directive::Strategy one_device(Context& context, const directive::Strategy& strategy);
 
-/// Where the runs differ first in losses, microbatch sums, gradients or parameters, bit for bit; empty: nowhere.
+/// The first bitwise difference of the runs in losses, microbatch sums, gradients or parameters; empty: none.
 std::string first_bit_difference(const LawRun& a, const LawRun& b);
-/// As above, in losses, held-out ones too, norms, gradients and parameters, by more than `bound` relative to the norm of `b`'s tensor (at least 1e-3).
+/// The first difference in losses, held-out ones too, norms, gradients and parameters, by more than `bound` relative to the norm of `b`'s tensor (at least
+/// 1e-3).
 std::string first_difference(const LawRun& a, const LawRun& b, double bound);
 
 }  // namespace piper::test

@@ -11,16 +11,17 @@ struct LibraryCase {
   std::string schedule;
   std::string call;
   int devices = 0;
-  bool replicates = false;  // it says itself what is replicated
-  bool offloads = false;    // and what waits on the host
+  bool replicates = false;  // the schedule itself has `replicate`
+  bool offloads = false;    // and `offload`
 };
 void PrintTo(const LibraryCase& each, std::ostream* to);
 
-/// The train `small`: on `devices` times two devices, replicated over the two in small buckets; `cut` is said of the buckets.
+/// The train `small`: on `devices` times two devices, replicated over the two in small buckets; `cut` is a setting of the buckets.
 std::string gpt_source(const LibraryCase& each, const std::string& cut = "zero: 1");
-/// Whether the train `small` compiles; of one that does not, why.
+/// Whether the train `small` compiles; if not, the reason is in `why`.
 bool compiles(const std::string& text, std::string& why, bool* offloads = nullptr);
-/// Every schedule, at the first sizes that meet its `require`s; without devices where none of these does. Its first axis is that of the pipeline, others are that of replicas.
+/// Every schedule, at the first sizes that meet its `require`s; without devices if none of these does. Its first axis is that of the pipeline, others are axes
+/// of replicas.
 std::vector<LibraryCase> library_cases();
 
 }  // namespace piper::test

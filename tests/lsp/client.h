@@ -42,7 +42,7 @@ class Pipe : public std::streambuf {
 
 class Client {
  public:
-  /// Sends `initialize`, unless it is told not to.
+  /// Sends `initialize`, unless that is false.
   explicit Client(const source::FileSystem& disk, json::Object options = {}, bool initialize = true, std::string cache_folder = {}, std::string program = {});
   ~Client();
 
@@ -51,10 +51,10 @@ class Client {
   void notify(std::string_view method, json::Object params);
   /// The `result`, or the whole `error`.
   json::Value request(std::string_view method, json::Object params);
-  /// The id of a request whose answer nobody waits for yet.
+  /// Sends a request; returns its id without waiting for the answer.
   std::int64_t ask(std::string_view method, json::Object params);
   json::Value answer(std::int64_t id);
-  /// The next message that answers nothing we asked, such as an error without an id.
+  /// The next message that answers none of our requests, such as an error without an id.
   json::Value next();
 
   void open(const std::string& path, const std::string& text);
@@ -63,11 +63,11 @@ class Client {
   /// Replaces bytes.
   void edit(const std::string& path, std::size_t begin, std::size_t end, const std::string& to);
   void replace(const std::string& path, const std::string& text);
-  /// What was published for the newest text: `1:7 P2001 message`, a line each.
+  /// The diagnostics published for the newest text: `1:7 P2001 message`, a line each.
   std::string diagnostics(const std::string& path);
-  /// Reads until something published for the path has those words.
+  /// Reads until a message published for the path contains `words`.
   void wait_for(const std::string& path, const std::string& words);
-  /// The URIs of all that was published, one after the other.
+  /// The URIs of all published messages, in order.
   const std::vector<std::string>& published_order() const { return order_; }
   json::Array raw_diagnostics(const std::string& path);
   /// `textDocument` and `position`: of the `^` in an excerpt of the text.

@@ -1,5 +1,5 @@
 #pragma once
-// A disk that holds the threads which read from it.
+// A disk that blocks the threads that read from it.
 //
 //   SlowDisk disk("def depth() -> int { return 4 }\n");
 //   client.open("/main.pipe", "use slow\n");
@@ -27,7 +27,7 @@ class SlowDisk : public source::FileSystem {
     changed_.wait(lock, [&] { return open_; });
     return {text_, "", 0};
   }
-  /// Until so many threads have asked.
+  /// Waits until this number of threads have asked.
   void wait_for(int readers) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_ >= readers; });

@@ -1,5 +1,5 @@
 #pragma once
-// Orders of operations by hand, each operation, group and rank on a line of its own.
+// Orders of operations by hand, each operation, group and rank on its own line.
 //
 //   strategy.directives.push_back(make_order(context, {{rank, {{Pass::F, {{stage, 0}, {mb, 0}}}, {Pass::B, {{stage, 0}, {mb, 0}}}}}}));
 

@@ -1,5 +1,5 @@
 #pragma once
-// Timelines by closed formulas, for tests of what draws them.
+// Timelines by closed formulas, for tests of pictures.
 
 #include "passes/simulate/timeline.h"
 
@@ -9,7 +9,7 @@ namespace piper::test {
 /// One curve of activations per rank, in microbatches.
 passes::Timeline gpipe_timeline(std::uint32_t p, std::uint32_t m);
 
-/// Two ranks; the first runs `F0` and `B1` together in a group after an F, with a send on a lane of its own. Times in seconds.
+/// Two ranks; the first runs `F0` and `B1` together in a group after an F, with a send on a separate lane. Times in seconds.
 passes::Timeline overlapped_timeline();
 
 }  // namespace piper::test

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a text is well-formed XML of the kind that images are, and what is in it.
+// Checks that a text is well-formed XML of the kind in images, and reads its elements.
 
 #include <map>
 #include <optional>
@@ -11,10 +11,10 @@ namespace piper::test {
 
 struct XmlElement {
   std::string name;
-  std::map<std::string, std::string> attributes;  // with entities as they stand
+  std::map<std::string, std::string> attributes;  // entities are not decoded
 };
 
-/// All elements in text order; nothing, and why in `error`, where tags do not match, an attribute has no quotes, or a character stands that may not.
+/// All elements in text order; empty, with the reason in `error`, if tags do not match, an attribute has no quotes, or a character is not allowed.
 std::optional<std::vector<XmlElement>> read_xml(std::string_view text, std::string& error);
 
 }  // namespace piper::test

@@ -1,5 +1,5 @@
 #pragma once
-// Files in memory, and behind them the disk.
+// Files in memory, in front of the disk.
 
 #include <map>
 #include <string>

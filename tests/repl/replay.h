@@ -1,5 +1,5 @@
 #pragma once
-// What is typed in a session with what it answers: run in process, compared with a file or a block of a page.
+// The input of a session with its answers: run in process, compared with a file or a block of a page.
 //
 //   === a.pipe                         a file in memory, up to the next `===` or the first prompt
 //   mesh pair(pp: 2)
@@ -13,11 +13,11 @@
 namespace piper::test {
 
 struct Replayed {
-  std::string text;       // the same, with the answers that it gives
+  std::string text;       // the same, with the actual answers
   std::size_t entries = 0, failed = 0;
 };
 
-/// `files` lie in memory, before those of the disk; those of the text are added.
+/// `files` lie in memory and hide those of the disk; those of the text are added.
 Replayed replay_session(std::string_view text, std::map<std::string, std::string> files = {});
 
 }  // namespace piper::test

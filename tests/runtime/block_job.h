@@ -1,7 +1,8 @@
 #pragma once
-// Reduce_scatters and gathers of every size as a job of hand-written programs, and what they leave in the memory of its ranks: for every transport.
+// Reduce_scatters and gathers of every size as a job of hand-written programs, with the expected memory of its ranks: for every transport.
 //
-// The memory of a rank is four parameters, one per type of elements, and all parts lie there: their first values are those of every run, and what a step leaves is read as parameters.
+// The memory of a rank is four parameters, one per element type, and all parts lie in it: their first values are those of every run, and results of a step are
+// read as parameters.
 //
 //   BlockJob job(3);
 //   const auto executor = create(job.tables());
@@ -16,16 +17,16 @@
 
 namespace piper::runtime {
 
-/// What a communication does to one range of elements, at the same places of all ranks.
+/// A communication of one range of elements, at the same positions on all ranks.
 struct BlockPiece {
   PiperCommOp op = PIPER_REDUCE_SCATTER;
   std::uint32_t dtype = PIPER_F32;
   std::uint64_t elements = 0;
-  bool in_place = false;      // `out` is `in`; else a range of its own
-  bool own = false;           // what is a member's alone is its block and nothing around it
-  bool adds = false;          // to what lies there
+  bool in_place = false;      // `out` is `in`; else a separate range
+  bool own = false;           // the member's own buffer holds its shard alone
+  bool adds = false;          // the sum is added to `out`
   bool silent = false;        // the last member adds nothing
-  std::uint64_t cleared = 0;  // elements at the end of `in` that are set to 0 before
+  std::uint64_t cleared = 0;  // elements at the end of `in` that are cleared before
   std::uint64_t in = 0, out = 0;  // elements from the start of the memory of that type
 };
 
@@ -34,9 +35,10 @@ class BlockJob {
   explicit BlockJob(std::uint32_t members);
 
   const PiperJob& tables() { return job_.tables(); }
-  /// Each a list of the pieces of one communication.
+  /// Each is a list of the pieces of one communication.
   const std::vector<std::vector<BlockPiece>>& communications() const { return communications_; }
-  /// What after one step is other than it must be, or nothing; all parameters are read, in one order. `exact`: sums of floating numbers are those in member order, else near them. `has_all`: a parameter that cannot be read is wrong; of several processes the first reads.
+  /// The first wrong value after one step, or empty; all parameters are read, in one order. `exact`: sums of floating numbers are those in member order, else
+  /// close to them. `has_all`: a parameter that cannot be read is an error; with several processes the first reads.
   std::string difference(const Executor& executor, bool exact, bool has_all = true) const;
 
  private:

@@ -20,7 +20,7 @@
 
 namespace piper::runtime {
 
-/// What a compute action sees.
+/// The arguments of a compute action.
 struct Step {
   const PiperApi* api;
   PiperRank* rank;
@@ -31,7 +31,7 @@ struct Step {
   }
 };
 
-/// An action of a program: where it stands.
+/// The position of an action of a program.
 struct Spot {
   std::uint32_t stream = 0, position = 0;
 };
@@ -55,14 +55,14 @@ class HandProgram {
     bytes_ += (elements * sizeof(T) + 63) / 64 * 64;
     return offset;
   }
-  /// Of the arena in the memory of the host.
+  /// The same in the arena on the host.
   template <typename T>
   std::uint64_t allocate_on_host(std::uint64_t elements) {
     const std::uint64_t offset = host_bytes_;
     host_bytes_ += (elements * sizeof(T) + 63) / 64 * 64;
     return offset;
   }
-  /// What was allocated so far is state; the rest is not kept between programs.
+  /// Ends the state: allocations so far are state, later ones are not kept between programs.
   void end_state() { state_bytes_ = bytes_; }
   std::uint64_t scalars() const { return scalars_; }
 
@@ -73,16 +73,16 @@ class HandProgram {
   static PiperWait after(Spot spot, std::uint32_t distance = 0) { return {spot.stream, spot.position, distance}; }
 
   Spot compute(const std::string& name, std::vector<PiperWait> waits, Body body);
-  /// The next action of the communication stream `stream`, which is made when it is new. Its .pipe line is its number.
+  /// The next action of the communication stream `stream`, which is created if new. Its .pipe line is its number.
   Spot communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator, std::uint32_t identity, std::vector<PiperPart> parts,
                    std::vector<PiperWait> waits, const std::string& name = {});
-  /// A wait that becomes known later: `distance` 1 ties of a loop.
+  /// A wait that becomes known later: `distance` 1 closes a loop.
   void add_wait(Spot spot, PiperWait wait);
   void set_high_priority(const std::string& stream);
   PiperParam& param(const std::string& name, std::uint64_t offset, std::uint64_t gradient, std::uint64_t elements, std::uint32_t dtype, PiperInitKind init,
                     double scale);
 
-  /// What the rank has of something; the position in its table.
+  /// An interval of the rank; returns its position in the table.
   std::uint32_t stretch(PiperStretch own);
 
   const PiperProgram* finish();
@@ -93,7 +93,7 @@ class HandProgram {
   struct Action {
     std::vector<PiperWait> waits;
     Body body;                  // compute
-    PiperCommAction comm{};     // communication; its communicator is that of the job until finish()
+    PiperCommAction comm{};     // communication; its communicator is a number of the job until finish()
     std::vector<PiperPart> parts;
     std::uint32_t action = 0;
   };
@@ -131,7 +131,7 @@ class HandJob {
   explicit HandJob(std::uint32_t ranks);
 
   HandProgram& rank(std::uint32_t r) { return *training_[r]; }
-  /// The evaluation program of a rank; with one rank's, all have one.
+  /// The evaluation program of a rank; if one rank has one, all have.
   HandProgram& evaluation(std::uint32_t r);
   std::uint32_t pair(std::uint32_t from, std::uint32_t to) { return add(0, {from, to}, 1); }
   std::uint32_t group(std::vector<std::uint32_t> members, std::uint32_t sets = 1) { return add(1, std::move(members), sets); }

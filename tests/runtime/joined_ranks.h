@@ -1,5 +1,5 @@
 #pragma once
-// The processes of a run as threads of this one: each has a group of its own, over sockets.
+// The processes of a run as threads of this one: each has its own group, over sockets.
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@ namespace piper::runtime {
 std::uint16_t free_port();
 Launch of_rank(std::uint32_t rank, std::uint32_t world, std::uint16_t port);
 
-/// Each rank in a thread of its own; `use` gets its group, or null and why.
+/// Runs each rank in its own thread; `use` gets its group, or null with the reason.
 void with_ranks(std::uint32_t world, const std::function<void(std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure)>& use,
                 const std::function<void(std::uint32_t rank, Launch& launch)>& change = {}, double seconds = 20,
                 const std::function<void(const Failure& notice)>& on_notice = {});

@@ -1,17 +1,16 @@
 #pragma once
-// Expectations under the column they mean, in the source text of a test:
+// Expectations under the column they point to, in the source text of a test:
 //
 //   place stage[0] on q[0]
 //   //                ^ error P2004: no axis is named `q`
 //   //             ^^ note: `on` takes a list of devices
 //
-// Guarantees: range, severity, code and text are all compared; a finding without expectation and an expectation without
-// finding both fail; a comment that starts like an expectation but is none fails. `--update` rewrites the file's
-// expectations and touches nothing else. Expectation lines are removed before the text is checked, so they do not
-// move the lines of what follows.
+// Guarantees: range, severity, code and text are all compared; a finding without expectation and an expectation without finding both fail; a comment that
+// starts like an expectation but is none fails. `--update` rewrites the file's expectations and touches nothing else. Expectation lines are removed before the
+// text is checked, so they do not change the line numbers after them.
 //
-// Where carets cannot stand (columns 1 and 2, empty ranges, several lines, no position) the range is written
-// out, columns from 1, the end exclusive, `+N` lines further down:
+// If carets are impossible (columns 1 and 2, empty ranges, several lines, no location) the range is written out, columns from 1, the end exclusive, `+N` lines
+// further down:
 //
 //   // @1-4 error P1010: ...
 //   // @5-+2:3 error P1010: ...
@@ -25,8 +24,7 @@
 
 namespace piper::test {
 
-/// What a checker says about a place. Lines and columns count from 1, columns in code points, the end is exclusive.
-/// Line 0: about no place in this file.
+/// One finding of a checker. Lines and columns count from 1, columns in code points, the end is exclusive. Line 0: no location in this file.
 struct Finding {
   int line = 0;
   int column = 1;

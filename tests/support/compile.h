@@ -1,5 +1,5 @@
 #pragma once
-// From a model and a strategy to a plan, for tests that ask nothing of the model between.
+// From a model and a strategy to a plan, for tests that do not look at the phases between.
 //
 //   const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// Damages a text at random, token by token, so that much of what comes out still means something.
+// Damages a text at random, token by token, so that much of the result is still meaningful.
 //
 //   const std::string text = damaged(legal, random, {.edits = 3, .words = {"F", "BW"}});
 
@@ -14,9 +14,9 @@ namespace piper::test {
 std::vector<std::string> tokens_of(const std::string& text);
 
 struct Damage {
-  std::int64_t edits = 3;           // at most; at least one
-  std::vector<std::string> words;   // put in beside numbers and tokens of the text itself
-  std::size_t begin = 0, end = std::string::npos;  // where in the text
+  std::int64_t edits = 3;           // the maximum number of edits; at least one is made
+  std::vector<std::string> words;   // inserted beside numbers and tokens of the text itself
+  std::size_t begin = 0, end = std::string::npos;  // the range of the text
 };
 std::string damaged(const std::string& text, Random& random, const Damage& damage);
 

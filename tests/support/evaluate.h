@@ -1,5 +1,5 @@
 #pragma once
-// The reference evaluator of tensor graphs: one plain loop per op over named coordinates, slow and obviously right.
+// The reference evaluator of tensor graphs: one plain loop per op over named coordinates, slow and simple.
 //
 // It shares no code with the backend or the runtime. Arithmetic is in double; results of f32 type are rounded to f32 after each op.
 //

@@ -1,6 +1,6 @@
 #pragma once
-// Tests of what the set-up fetches, NVRTC and the headers of CUDA. Where there was none they are skipped with the reason; behind `make test`, which says so by
-// `TESTS_NEED_SETUP`, what is missing is a failure.
+// For tests of files that the set-up fetches: NVRTC and the headers of CUDA. Without them a test is skipped with the reason; under `make test`, which sets
+// `TESTS_NEED_SETUP`, a missing file is a failure.
 //
 //   if (!nvrtc) PIPER_NOT_FETCHED(reason);
 

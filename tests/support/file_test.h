@@ -27,11 +27,11 @@ struct FileTest {
 
 using FileTestBody = std::function<void(const FileTest&)>;
 
-/// Asks for one case per file under `folder` (searched recursively) whose name ends in `extension`.
+/// Adds one case per file under `folder` (searched recursively) whose name ends in `extension`.
 /// Called while static objects are initialised; the cases are registered when the program starts.
 bool add_file_tests(const char* suite, const char* folder, const char* extension, FileTestBody body);
 
-/// Registers what was asked for; `main` calls it in the project root.
+/// Registers the added cases; `main` calls it in the project root.
 void register_file_tests();
 
 }  // namespace piper::test

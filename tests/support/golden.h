@@ -1,8 +1,7 @@
 #pragma once
 // Expected output in files. `--update` makes a test program rewrite its goldens instead of comparing.
 //
-// Guarantees: paths are relative to the project root, in which every test program runs, wherever it was started;
-// nothing written to a golden depends on the place of the tree.
+// Guarantees: paths are relative to the project root, in which every test program runs, wherever it was started; no golden contains the location of the tree.
 //
 //   expect_golden("tests/ir/testdata/dag/two_stages.expected.pir", print(dag));
 
@@ -13,16 +12,16 @@
 
 namespace piper::test {
 
-/// True when the program was started with `--update`.
+/// Whether the program was started with `--update`.
 bool updating();
 void set_updating(bool on);
 
-/// The whole file; nothing when it cannot be read.
+/// The whole file; empty if it cannot be read.
 std::optional<std::string> read_text(const std::filesystem::path& path);
 /// Writes the whole file, making its folders; a failure is a test failure.
 void write_text(const std::filesystem::path& path, std::string_view text);
 
-/// Fails the current test when the file differs from `actual`, with the differing lines; with `--update` writes it.
+/// Fails the current test if the file differs from `actual`, with the differing lines; with `--update` writes it.
 void expect_golden(const std::filesystem::path& path, std::string_view actual);
 
 /// The lines that differ, `-` expected and `+` actual, with two lines around each change; empty when equal.

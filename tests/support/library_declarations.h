@@ -1,5 +1,5 @@
 #pragma once
-// The schedules and models of the standard library, as its files declare them: a new file is covered by the tests that go over these, without a line of C++.
+// The schedules and models of the standard library, as its files declare them: tests that loop over these cover a new file without a line of C++.
 
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ struct LibraryDeclaration {
   std::vector<LibraryParam> params;  // those without a default
 };
 
-/// The functions of that sort that are called like their file.
+/// The functions of that sort that have the name of their file.
 inline std::vector<LibraryDeclaration> library_declarations(ast::FunctionSort sort) {
   std::vector<LibraryDeclaration> found;
   for (const std::string& module : sema::library_modules()) {
@@ -46,7 +46,7 @@ inline std::vector<LibraryDeclaration> library_declarations(ast::FunctionSort so
 inline std::vector<LibraryDeclaration> library_schedules() { return library_declarations(ast::FunctionSort::schedule); }
 inline std::vector<LibraryDeclaration> library_models() { return library_declarations(ast::FunctionSort::model); }
 
-/// A message that lists the library, in a golden: a new file changes no golden.
+/// Replaces the list of the library in a message, so that a new file changes no golden.
 inline std::string without_library(std::string text) {
   std::string schedules, modules;
   for (const LibraryDeclaration& schedule : library_schedules()) schedules += (schedules.empty() ? "`" : ", `") + schedule.name + "`";

@@ -51,7 +51,7 @@ class Random {
 /// Runs `body` on `count` cases; a failure shows the case's number and the flags that repeat it alone.
 void for_each_case(int count, const std::function<void(Random&)>& body);
 
-/// Where the cases start, and how many; from the command line. `count` 0: as many as the test says.
+/// The start and the number of the cases, from the command line. `count` 0: the number in the test.
 struct CaseOptions {
   std::uint64_t seed = 0;
   int count = 0;

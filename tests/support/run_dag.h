@@ -1,6 +1,6 @@
 #pragma once
-// Runs one step of a training DAG at level communicating (or later) on every device of its mesh, with the reference evaluator: slow and
-// obviously right, and in no order but that of the data, so it shows what a DAG means.
+// Runs one step of a training DAG at level communicating (or later) on every device of its mesh, with the reference evaluator: slow and simple, in data order
+// only, so it defines the meaning of a DAG.
 //
 // Guarantees: a value is computed per device; messages, reductions and gathers read the devices that the DAG pairs; a missing edge, a value of
 // another type than its port, and a cycle of data end the test.
@@ -18,7 +18,7 @@ namespace piper::test {
 
 class DagRun {
  public:
-  /// `inputs` hold the whole batch, `params` the values that every home has.
+  /// `inputs` hold the whole batch, `params` the values of every owner.
   DagRun(const dag::Dag& dag, std::vector<Array> inputs, std::vector<Array> params);
 
   /// The final gradients of every parameter that device `rank` updates, by parameter.

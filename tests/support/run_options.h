@@ -1,5 +1,5 @@
 #pragma once
-// How tests run programs: with the runtime's own loops, arenas poisoned and guarded at their ends, and not waiting for long for a rank that hangs.
+// Options with which tests run programs: the runtime's own loops, arenas poisoned and guarded at their ends, and a short limit for a rank that hangs.
 
 #include "runtime/options.h"
 

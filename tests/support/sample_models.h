@@ -1,8 +1,8 @@
 #pragma once
-// Models and strategies for tests, built by hand: what the front end would hand to the passes.
+// Models and strategies for tests, built by hand: the input that the front end gives to the passes.
 //
-// Guarantees: the same arguments give the same model; every directive has a location of its own in `sample.pipe`, one line each in the order
-// of the calls, so that diagnostics can be told apart.
+// Guarantees: the same arguments give the same model; every directive has its own location in `sample.pipe`, one line each in the order of the calls, so that
+// diagnostics can be distinguished.
 //
 //   Context context;
 //   tensor::Graph model = small_gpt(context, {.layers = 4, .batch = 16});
@@ -32,7 +32,8 @@ struct MlpSize {
 /// `mlp { layer[i] { up, gelu, down } }`, residual, and a squared error per element against `target`.
 tensor::Graph mlp_chain(Context& context, const MlpSize& size = {});
 
-/// `line { layer[i] { w } }`: a product each, and a squared error per element against `target`: the least that has stages, messages and gradients, whose texts fit a screen.
+/// `line { layer[i] { w } }`: a product each, and a squared error per element against `target`: the smallest model with stages, messages and gradients, whose
+/// texts fit a screen.
 tensor::Graph products(Context& context, std::uint32_t layers, std::int64_t batch);
 
 struct GptSize {
@@ -40,7 +41,7 @@ struct GptSize {
   std::int64_t batch = 8, seq = 6, dim = 8, heads = 2, vocab = 11;
   tensor::DType dtype = tensor::DType::f64;
   bool tied = false;            // the head multiplies with the embedding table
-  bool auxiliary_loss = false;  // a second loss on the activations behind the first block
+  bool auxiliary_loss = false;  // a second loss on the activations after the first block
   std::optional<std::int32_t> ignore = {};  // targets of this class do not count
 };
 /// `gpt { embed, block[i] { norm, attention, norm, mlp }, head }` over tokens and targets.
@@ -55,10 +56,11 @@ struct TowersSize {
 /// `towers { left { layer[i] }, right { layer[i] }, join }`: two branches and a logistic loss per sample on their dot product.
 tensor::Graph two_towers(Context& context, const TowersSize& size = {});
 
-/// `tasks { first { w, square }, second { w, square } }`: two inputs, two losses, nothing between them; tied: one weight.
+/// `tasks { first { w, square }, second { w, square } }`: two independent inputs and losses; tied: one weight.
 tensor::Graph two_tasks(Context& context, bool tied, std::int64_t batch = 8);
 
-/// Samples that depend on each other by an operation over the batch; `sum`: less their mean, `contract`: times a sum of products over them, `rename`: compared with all others.
+/// Samples that depend on each other by an operation over the batch; `sum`: minus their mean, `contract`: times a sum of products over them, `rename`: compared
+/// with all others.
 tensor::Graph coupled_model(Context& context, tensor::Op by);
 
 // ---- strategies
@@ -81,7 +83,7 @@ class StrategyBuilder {
   StrategyBuilder& replicate(std::vector<std::string_view> axes, std::optional<std::int64_t> bucket = {}, std::vector<Index> region = {}, std::uint32_t zero = 0);
   StrategyBuilder& clip(double norm);
 
-  /// One operation per call on the rank that was begun last.
+  /// One operation per call on the last rank started.
   StrategyBuilder& rank(const std::vector<Index>& fixed);
   StrategyBuilder& op(Pass pass, std::vector<Index> coordinates, directive::Part part = directive::Part::none);
   /// 1F1B of `stages` stages over the first mesh axis, `microbatches` each; with `halves` the backward is BI then BW.
@@ -95,7 +97,7 @@ class StrategyBuilder {
     return *this;
   }
   LocId next_line();
-  /// Everything said so far; the order of operations is one directive.
+  /// All calls so far; the order of operations is one directive.
   directive::Strategy strategy() const;
   directive::Strategy& edit() { return strategy_; }
 

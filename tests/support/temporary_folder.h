@@ -1,5 +1,5 @@
 #pragma once
-// A folder of its own for one test, removed at the end of its scope.
+// A folder for one test, removed at the end of its scope.
 
 #include <filesystem>
 #include <string>

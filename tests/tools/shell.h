@@ -1,5 +1,5 @@
 #pragma once
-// Scripts of the shell that run the program in a folder of their own.
+// Shell scripts that run the program in a temporary folder.
 //
 //   folder.write("tiny.pipe", kTiny);
 //   const ProcessResult run = shell(folder, "ulimit -f 1; exec \"$0\" train tiny.pipe --interpret --out out");
@@ -11,7 +11,7 @@
 
 namespace piper::test {
 
-/// A command of the shell: $0 is the program.
+/// Runs a shell command: $0 is the program.
 ProcessResult shell(const TemporaryFolder& folder, const std::string& script);
 
 /// A train of three short steps.
