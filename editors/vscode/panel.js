@@ -1,11 +1,11 @@
-// A panel with grid, timeline and memory of the train or schedule at the cursor; it follows the cursor and what is typed.
+// A panel with grid, timeline and memory of the train or schedule at the cursor; it follows the cursor and the edits.
 const vscode = require("vscode");
 
 const DELAY = 150; // ms after the last key or move
 
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
-/** What the server gives, as one page: its own, with the grid above and the memory below. */
+/** One page from the answer of the server: its page, with the grid above and the memory below. */
 function pageOf({ title, grid, page, memory }) {
   const style = `<style>
     body { padding: 0 10px; }

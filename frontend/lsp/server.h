@@ -56,7 +56,7 @@ class Server {
   };
 
   // The reading thread.
-  bool handle(const json::Object& message);  // false: the client says `exit`
+  bool handle(const json::Object& message);  // false: the client sent `exit`
   void request(const json::Value& id, llvm::StringRef method, json::Object params);
   void notify(llvm::StringRef method, const json::Object& params);
   void initialize(const json::Value& id, const json::Object& params);

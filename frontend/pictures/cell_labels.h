@@ -1,7 +1,7 @@
 #pragma once
-// What operations are called in the cells of grids and pictures: `F0` where the rank has one stage, `F2.0` where it has several, `Fb1.0` for `F block[1] mb[0]`.
+// Names of operations in the cells of grids and pictures: `F0` where the rank has one stage, `F2.0` where it has several, `Fb1.0` for `F block[1] mb[0]`.
 //
-//   CellLabels labels(rows);                  // what each row runs
+//   CellLabels labels(rows);                  // the operations of each row
 //   labels.of(0, rows[0][3]);                 // `BI2.1`
 //   labels.legend(rows);                      // `BI2.1 is BI stage[2], microbatch 1`
 
@@ -23,7 +23,7 @@ struct Cell {
   std::string_view region;             // `stage[2]`, `block[1].rest[0]`
   std::optional<std::uint32_t> stage;  // the region is the whole of that stage of the only partition
   std::uint32_t mb = 0, slice = 0;
-  std::optional<std::uint32_t> part;   // where the row has several of this name, pass and instance
+  std::optional<std::uint32_t> part;   // if the row has several of this name, pass and instance
 };
 using CellRows = std::vector<std::vector<Cell>>;
 
@@ -32,7 +32,8 @@ class CellLabels {
   explicit CellLabels(const CellRows& rows);
 
   std::string of(std::size_t row, const Cell& cell) const;
-  /// One line: a cell of each kind that has more than one number, and what the letters are short for. Empty where cells say all.
+  /// One line: a cell of each kind that has more than one number, and the meanings of the letters. Empty if the cells need no
+  /// explanation.
   std::string legend(const CellRows& rows) const;
 
  private:
@@ -41,7 +42,7 @@ class CellLabels {
 
   std::vector<bool> with_region_;                          // per row
   std::map<std::string, std::string> words_;               // for names
-  std::map<std::string, std::string, std::less<>> short_;  // for regions that are no stages
+  std::map<std::string, std::string, std::less<>> short_;  // for regions that are not stages
 };
 
 }  // namespace piper::pictures

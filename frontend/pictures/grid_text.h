@@ -18,8 +18,8 @@ struct GridRow {
   std::vector<std::uint8_t> colours;    // per cell, of the 256 of terminals
 };
 
-/// Where lines are folded each piece says the time at which it begins, or the number of its first column where columns take different times; `column` is
-/// what each takes. A line that fits stands alone, as `grid_line` writes it.
+/// Each part of folded lines begins with its time, or with the number of its first column if columns take different times; `column` is the time of each.
+/// A line that fits is written as by `grid_line`.
 std::string grid_text(std::span<const GridRow> rows, const Screen& screen, std::optional<double> column);
 
 }  // namespace piper::pictures

@@ -1,5 +1,5 @@
 #pragma once
-// Where ranks and their lanes stand above each other, and the words around them: shared by image and page.
+// Vertical positions of ranks and their lanes, and the words around them: shared by image and page.
 
 #include <string>
 #include <vector>
@@ -26,11 +26,11 @@ class Rows {
 
 /// `rank 0`, `pp0 x 8` where eight devices do the same.
 std::string rank_text(const passes::Timeline::Rank& rank);
-/// The rule for stages, behind figures: `, stages weighed by cost`; empty if no rule applies.
+/// The rule for stages, after figures: `, stages weighed by cost`; empty if no rule applies.
 std::string stages_text(const passes::Timeline& timeline);
 /// `makespan 48, bubble 12.5 % of the span and 25.0 % of the makespan`.
 std::string figures_text(const passes::Timeline& timeline);
-/// `BI: gradients of inputs`; of communication the meaning alone.
+/// `BI: gradients of inputs`; for communication only the meaning.
 std::string legend_text(Shade shade);
 
 }  // namespace piper::pictures

@@ -1,5 +1,5 @@
 #pragma once
-// `show memory`: bytes by class of every role, between steps and when most lives.
+// `show memory`: bytes by class of every role, between steps and at the peak.
 
 #include <span>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace piper::pictures {
 
-/// Of the colours of images, that of a class.
+/// The colour of a class in images.
 std::string_view colour_of(dag::BufferClass cls);
 
 /// Classes that no role uses are left out.

@@ -25,12 +25,12 @@ struct MetricsStep {
 };
 
 struct Metrics {
-  std::vector<MetricsStep> training;   // ascending by step; of a step that was run again the last line
+  std::vector<MetricsStep> training;   // ascending by step; the last line of a step that was run again
   std::vector<MetricsStep> held_out;
   std::string unit;                    // of speeds: `tokens`, `samples`
 };
 
-/// A line that is no record of a step.
+/// A line that is not a record of a step.
 struct BrokenLine {
   std::size_t line = 0;  // from 1
   std::string reason;
@@ -39,7 +39,7 @@ struct BrokenLine {
 
 std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics);
 
-/// The loss as a curve of characters, and what the run came to.
+/// The loss as a curve of characters, and a summary of the run.
 std::string metrics_text(const Metrics& metrics, std::string_view title, const Screen& screen);
 std::string metrics_json(const Metrics& metrics);
 std::string metrics_svg(const Metrics& metrics, std::string_view title);

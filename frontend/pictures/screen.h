@@ -1,5 +1,5 @@
 #pragma once
-// Lines of cells for a terminal or a plain text: each character knows its colour, lines can be cut into pieces of a width.
+// Lines of cells for a terminal or a plain text: each character has a colour, lines can be folded to a width.
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace piper::pictures {
 
-/// What the text goes to.
+/// The destination of the text.
 struct Screen {
   std::size_t columns = 0;  // lines are folded to it; 0: as long as they are
   bool colours = false;
@@ -21,7 +21,7 @@ class CellLine {
   std::size_t size() const { return text_.size(); }
   char back() const { return text_.back(); }
   void set_back(char c) { text_.back() = c; }
-  /// Bytes in a colour of the 256 of terminals, as the ground of the text; kPlain: none.
+  /// Appends bytes with a background colour of the 256 of terminals; kPlain: none.
   void append(std::string_view text, std::uint8_t colour = kPlain);
   void append(std::size_t count, char c, std::uint8_t colour = kPlain) { append(std::string(count, c), colour); }
   /// The bytes [begin, end), without blanks at the end that have no colour.
@@ -32,7 +32,7 @@ class CellLine {
   std::vector<std::uint8_t> colours_;  // per byte
 };
 
-/// Where rows of columns of one width are cut: at a column where no cell goes over the cut, if there is one near.
+/// The columns at which rows of columns of one width are folded: columns that no cell crosses, if one is near.
 /// `inside[c]`: a cell of some row that began before column c covers it.
 std::vector<std::size_t> fold(const std::vector<bool>& inside, std::size_t most);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What kind of work a bar shows, and its colour on a terminal, in an image and in a page: the same everywhere.
+// Kinds of work of bars, and their colours on a terminal, in an image and in a page: the same everywhere.
 
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ShadeRow {
   std::string_view name;    // in legends: `F`, `B`, `message`
   std::string_view means;   // `forward`
   std::array<std::string_view, 2> colours;  // of a rank's first stage, and of its others: `#3b6fb6`
-  char letter;              // where there are no colours
+  char letter;              // without colours
   std::uint8_t terminal;    // of the 256 colours
   std::uint8_t terminal_other;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// State and traffic of buckets beside the formulas of ZeRO: what stands below the tables of `show memory` and `show comm` where something is cut.
+// State and traffic of buckets beside the formulas of ZeRO, printed below the tables of `show memory` and `show comm` if state is sharded.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace piper::pictures {
 
-/// Empty where nothing is cut.
+/// Empty if no state is sharded.
 std::string state_shares_text(const dag::Dag& dag);
 std::string traffic_shares_text(const dag::Dag& dag);
 

@@ -1,12 +1,12 @@
 #pragma once
-// Pieces that the images of this folder are made of.
+// Building blocks of the images of this folder.
 
 #include <string>
 #include <string_view>
 
 namespace piper::pictures {
 
-/// At most two decimals, none that say nothing: `3`, `0.25`.
+/// At most two decimals, without trailing zeros: `3`, `0.25`.
 std::string decimal(double value);
 /// The opening tag with the style of texts, axes and grounds; `</svg>` ends it.
 std::string svg_head(double width, double height, std::string_view title);

@@ -1,5 +1,5 @@
 #pragma once
-// Tables of a terminal: columns as wide as what stands in them, two blanks between them.
+// Tables of a terminal: columns as wide as their contents, two blanks between them.
 
 #include <string>
 #include <vector>

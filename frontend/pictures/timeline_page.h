@@ -1,5 +1,6 @@
 #pragma once
-// Timelines as one page that opens from disk: zoom, pan, what each bar is and waits for, memory below, several below each other on one axis of time.
+// Timelines as one page that opens from disk: zoom, pan, details and inputs of each bar, memory below, several timelines below each other on one
+// axis of time.
 
 #include <span>
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace piper::pictures {
 
-/// Self-contained: style, script and numbers are in it, and it asks for nothing from anywhere.
+/// Self-contained: style, script and numbers are in it, and it loads nothing else.
 std::string timeline_page(std::span<const Picture> pictures);
 
 }  // namespace piper::pictures

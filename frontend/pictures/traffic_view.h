@@ -1,5 +1,5 @@
 #pragma once
-// `show comm`: what each communicator carries in one step.
+// `show comm`: the traffic of each communicator in one step.
 
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// An order with two operations swapped or one moved, as a directive that stands for what a program said.
+// An order with two operations swapped or one moved, as a directive that replaces the order of the program.
 
 #include <cstddef>
 #include <optional>
@@ -15,7 +15,8 @@ void move_operation(passes::OrdersTable& table, std::size_t row, std::size_t fro
 /// Each takes the other's place, overlap group included.
 void swap_operations(passes::OrdersTable& table, std::size_t row, std::size_t a, std::size_t b);
 
-/// The order of the table, all ranks of it and the communication that the DAG's orders name, which stays behind the operation that it follows, for a strategy of these device sets. Nothing where an order has no words for an operation: a region that runs in pieces.
+/// The order of the table, with all its ranks and the communication that the DAG's orders name, which stays after its operation, for a strategy of these device
+/// sets. Nothing if an order cannot name an operation: a region with several segments.
 std::optional<directive::Order> order_of(const passes::OrdersTable& table, const dag::Dag& dag, DeviceSetTable& device_sets);
 
 }  // namespace piper::repl

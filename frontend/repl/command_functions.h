@@ -1,5 +1,5 @@
 #pragma once
-// What the rows of the table run. Each prints its answer; false when it failed.
+// The functions of the table's rows. Each prints its answer; false if it failed.
 
 #include "frontend/repl/words.h"
 

@@ -12,7 +12,7 @@ namespace piper::repl {
 
 class Session;
 
-/// What can stand behind a command, for completion.
+/// The sort of words that a command takes, for completion.
 enum class WordSort : std::uint8_t { nothing, subject, file, cost, rate, size, command, definition, explained };
 
 struct CommandRow {
@@ -22,8 +22,8 @@ struct CommandRow {
   std::string_view details;
   std::size_t least, most;  // words without those of the form `k=v`
   bool takes_values;        // `k=v`
-  bool sizes;               // which are set for the session
-  bool draws;               // it is done again when sizes, costs or definitions change
+  bool sizes;               // that are set for the session
+  bool draws;               // it runs again when sizes, costs or definitions change
   WordSort words;
   bool (*run)(Session& session, const Words& words);
 };
@@ -32,7 +32,7 @@ std::span<const CommandRow> command_rows();
 /// The row of a name; null for none.
 const CommandRow* find_command(std::string_view name);
 
-/// A list of all, or what one does.
+/// A list of all, or the description of one.
 std::string help_text(const CommandRow* row);
 
 }  // namespace piper::repl

@@ -1,5 +1,5 @@
 #pragma once
-// What can stand at the end of a line of a session.
+// Completions at the end of a line of a session.
 
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace piper::repl {
 
-/// Commands behind `:`, behind a command what it takes, elsewhere names and words of the language.
+/// Commands after `:`, the words of a command after it, elsewhere names and words of the language.
 Completion completion_of(Session& session, std::string_view text);
 
 }  // namespace piper::repl

@@ -1,5 +1,5 @@
 #pragma once
-// What somebody typed: which sort of line it is.
+// The sort of a typed line.
 //
 //   read_entry("schedule s(p: axis) { place model on p[0] }")  ->  item `s`
 //   read_entry("place model on p[0]")                          ->  misplaced, `a schedule or train`
@@ -16,8 +16,8 @@ struct Entry {
   EntrySort sort = EntrySort::nothing;
   std::string text = {};   // without blanks around it
   std::string word = {};   // item, binding, misplaced: its keyword or pass letter
-  std::string name = {};   // item, binding, assignment: what it gives a value to; of a `use` its path
-  std::string_view belongs = {};  // misplaced: whose statement it is
+  std::string name = {};   // item, binding, assignment: the declared name; for a `use` its path
+  std::string_view belongs = {};  // misplaced: the item that may contain it
 };
 
 Entry read_entry(std::string_view text);

@@ -1,5 +1,5 @@
 #pragma once
-// What a session needs from its surroundings. Passed in, so that tests run the same object in process.
+// The environment of a session. Passed in, so that tests run the same object in process.
 
 #include <atomic>
 #include <functional>

@@ -1,5 +1,5 @@
 #pragma once
-// What a terminal sends, as keys.
+// The input of a terminal, as keys.
 //
 //   KeyReader keys;
 //   for (const Key& key : keys.read("\x1b[A")) ...   // up
@@ -12,7 +12,7 @@
 namespace piper::repl {
 
 enum class KeySort : std::uint8_t {
-  text,        // a character, or what was pasted
+  text,        // a character, or pasted text
   enter, tab, backspace, erase, left, right, up, down, home, end, word_left, word_right,
   kill_to_end, kill_to_begin, kill_word, yank, clear_screen, interrupt, end_of_input, suspend, unknown,
 };
@@ -23,16 +23,16 @@ struct Key {
   bool pasted = false;
 };
 
-/// Bytes may come in any pieces: what is not complete waits for the rest.
+/// Bytes may come in any pieces: an incomplete key waits for its rest.
 class KeyReader {
  public:
   std::vector<Key> read(std::string_view bytes);
-  /// No byte follows: an escape that stands alone is one.
+  /// No byte follows: a lone escape is a key.
   std::vector<Key> flush();
   bool waits() const { return !pending_.empty(); }
 
  private:
-  /// The key that `pending_` begins with, which is taken from it; false where more bytes are needed.
+  /// Removes the first key from `pending_`; false if more bytes are needed.
   bool next(Key& key);
   bool next_escape(Key& key);
 

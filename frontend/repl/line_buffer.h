@@ -1,7 +1,7 @@
 #pragma once
 // The text that is being edited, and the lines before it.
 //
-// Guarantees: the text is UTF-8, and the cursor stands between characters; marks that combine with a character go with it.
+// Guarantees: the text is UTF-8, and the cursor is between characters; marks that combine with a character go with it.
 
 #include <cstddef>
 #include <string>
@@ -51,11 +51,11 @@ class LineBuffer {
   std::string killed_;
 };
 
-/// Entries that were typed before, the newest last; the one being typed is behind them.
+/// Entries that were typed before, the newest last; the one being typed comes after them.
 class History {
  public:
   void add(std::string entry);
-  /// From the entry that is shown to the one before or behind it; `shown` is kept as the one being typed where it is. False at the ends.
+  /// From the shown entry to the one before or after it; `shown` is kept if it is the one being typed. False at the ends.
   bool back(std::string& shown);
   bool forward(std::string& shown);
   void rewind() { at_ = entries_.size(); }
@@ -66,7 +66,7 @@ class History {
   std::string typed_;
 };
 
-/// Columns on a terminal; what has no width of its own counts none.
+/// Columns on a terminal; combining marks have none.
 std::size_t columns_of(std::string_view text);
 /// Bytes of the first character with the marks that combine with it.
 std::size_t character_length(std::string_view text);

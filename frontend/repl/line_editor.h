@@ -17,22 +17,22 @@
 
 namespace piper::repl {
 
-/// Where keys come from, and where lines are drawn.
+/// Reads keys and draws lines.
 class Terminal {
  public:
   virtual ~Terminal() = default;
   enum class Wait : std::uint8_t { bytes, nothing, closed };
-  /// Waits for bytes, at most so long; `nothing` when the time is over.
+  /// Waits for bytes, at most `milliseconds`; `nothing` after that.
   virtual Wait read(std::string& bytes, int milliseconds) = 0;
   virtual void write(std::string_view bytes) = 0;
   virtual std::size_t columns() const = 0;
-  /// Keys one by one, and no echo; and back, while something runs.
+  /// Keys one by one, without echo; or back to normal, while a command runs.
   virtual void set_raw(bool raw) = 0;
   /// Stops the program as the shell's Ctrl-Z does, until it goes on.
   virtual void suspend() = 0;
 };
 
-/// What can stand at the end of a text.
+/// Completions at the end of a text.
 struct Completion {
   std::size_t begin = 0;                 // of the word that is completed
   std::vector<std::string> candidates;   // sorted
@@ -43,12 +43,12 @@ class LineEditor {
   explicit LineEditor(Terminal& terminal) : terminal_(terminal) {}
 
   std::function<Completion(std::string_view text)> complete;
-  /// Asked while nobody types: whether there is something to say; `say` says it.
+  /// Called while no keys come: whether there is news; `say` prints it.
   std::function<bool()> has_news;
   std::function<void()> say;
-  /// Whether Enter begins another line.
+  /// Whether Enter starts a new line of the entry.
   std::function<bool(std::string_view text)> goes_on;
-  /// An entry that was typed before this editor was there.
+  /// Adds an entry of an earlier session.
   void remember(std::string entry) { history_.add(std::move(entry)); }
 
   /// An entry; nothing at the end of the input.
@@ -67,9 +67,9 @@ class LineEditor {
   LineBuffer buffer_;
   History history_;
   KeyReader keys_;
-  std::vector<Key> ahead_;  // that came with what was entered
+  std::vector<Key> ahead_;  // that came together with the last entry
   std::string prompt_, more_;
-  std::size_t cursor_row_ = 0;  // of what is drawn
+  std::size_t cursor_row_ = 0;  // of the drawn text
   bool tab_before_ = false;
 };
 

@@ -29,11 +29,11 @@ class Lines {
   std::string text_;
 };
 
-/// What stands before an answer: nothing, a prompt behind which somebody types, or the prompt and the line.
+/// The text before an answer: nothing, a prompt for a user, or the prompt and the line.
 enum class Echo : std::uint8_t { nothing, prompt, line };
 enum class Ended : std::uint8_t { well, failed, interrupted };
 
-/// Answers lines to the end of `in`. `failed`: one of them did. Ctrl-C ends lines that nobody types.
+/// Answers lines to the end of `in`. `failed`: one of them did. Ctrl-C ends input that is not typed.
 Ended run_lines(Session& session, std::istream& in, Echo echo);
 
 /// Answers what is typed on a terminal, until Ctrl-D or `:quit`. Earlier entries are found with the arrow keys.

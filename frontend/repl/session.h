@@ -6,8 +6,8 @@
 //   session.execute(":grid wave p=4 m=8");                       // prints its grid
 //   session.execute("stage[1] mb[0..2]");                        // prints the value
 //
-// Guarantees: an entry that fails prints why and leaves what was defined and set as it was; the session goes on after it, also when it was interrupted or memory
-// did not suffice. Each version of the text is a document of the service with a Context of its own.
+// Guarantees: an entry that fails prints why and changes no definition and no setting; the session goes on after it, also after an interrupt or a lack of
+// memory. Each version of the text is a document of the service with a Context of its own.
 
 #include <functional>
 #include <map>
@@ -28,7 +28,7 @@
 
 namespace piper::repl {
 
-/// What a command is about: a train or schedule at sizes.
+/// The subject of a command: a train or schedule at sizes.
 struct Chosen {
   std::shared_ptr<service::Document> document;
   std::string name;
@@ -41,7 +41,7 @@ struct Chosen {
   std::string title() const { return values.empty() ? name : name + " " + text_of(values); }
 };
 
-/// What diagnostics call an entry that has no name.
+/// The name of an unnamed entry in diagnostics.
 inline constexpr const char* kInput = "input";
 
 class Session {
@@ -53,14 +53,14 @@ class Session {
   bool ended() const { return ended_; }
   /// Whether the last entry was.
   bool interrupted() const { return interrupted_; }
-  /// Reads again what has changed on the disk since, and says so; false: nothing has.
+  /// Reads changed files again, and says so; false if none has changed.
   bool notice_changes();
   bool has_changes();
-  /// An entry that ends in the middle.
+  /// Reports an entry that ends in the middle.
   void report_half_entry(std::string_view entry);
   void say_interrupted();
 
-  // ---- what commands ask
+  // ---- for commands
 
   Host& host() { return host_; }
   Interrupt& interrupt() { return interrupt_; }
@@ -68,7 +68,7 @@ class Session {
   views::SimulationCosts& costs() { return costs_; }
   pictures::Screen screen() const { return host_.screen ? host_.screen() : pictures::Screen(); }
   void say(std::string_view text);
-  /// Prints a picture; where it is drawn again for a definition, only when it has changed.
+  /// Prints a picture; if it is drawn again for a definition, only if it has changed.
   void show(std::string picture);
   /// Prints an error of the session itself; gives false.
   template <typename... Args>
@@ -79,11 +79,11 @@ class Session {
     if (!hint.empty()) builder.hint("{}", hint);
     return tell(sink.sorted(), none, {}, {});
   }
-  /// Prints diagnostics as a reader knows their places; true when none is an error.
+  /// Prints diagnostics with the reader's files and lines; true if none is an error.
   bool tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<Piece>& pieces);
 
   /// The train or schedule of that name, of the session or else of the library; without a name the last one, or the only one of the session. Nothing, and a
-  /// message, where there is none.
+  /// message, if there is none.
   std::optional<Chosen> choose(const std::string& name);
   /// Work on its document; false, and a message, when it failed.
   bool during(const Chosen& chosen, const std::function<void(service::Compilation&, DiagnosticSink&)>& work);
@@ -100,15 +100,15 @@ class Session {
   /// A machine of the session, or FILE.pipe[:NAME]; empty: none. False after a message.
   bool set_machine(const std::string& word);
   const std::string& machine() const { return machine_; }
-  /// A table of its places as the reader knows them.
+  /// A table of its places with the reader's files and lines.
   Shown shown(const Chosen& chosen) const;
 
-  /// Prints what a request said; throws Cancelled where it was interrupted. False where it failed.
+  /// Prints the diagnostics of a request; throws Cancelled if it was interrupted. False if it failed.
   bool finish(service::Status status, const std::vector<Diagnostic>& diagnostics, const service::Document& document);
 
   std::shared_ptr<service::Document> document() const { return document_; }
   const std::vector<lower::Override>& values() const { return values_; }
-  /// Sets sizes and params, and draws again; as they were when that fails.
+  /// Sets sizes and params, and draws again; restores them if that fails.
   bool set(const std::vector<lower::Override>& values);
   bool unset(const std::vector<std::string>& names);
   /// Whether there is a picture that changes with sizes and costs.
@@ -125,9 +125,9 @@ class Session {
   void keep_draft(const std::string& name, std::string text) { drafts_[name] = std::move(text); }
   void drop_draft(const std::string& name) { drafts_.erase(name); }
 
-  /// Names that can stand in an entry, sorted: for completion.
+  /// Names for an entry, sorted: for completion.
   std::vector<std::string> names();
-  /// Whose labels and parameters an expression may name; empty: nobody's.
+  /// The subject whose labels and parameters an expression may name; empty: none.
   std::string subject_of_values();
   /// The trains and schedules that the session defines; those of the library; all.
   std::vector<std::string> own_subjects();
@@ -158,13 +158,13 @@ class Session {
   /// Reads the chosen machine at the present sizes; false after a message.
   bool find_machine();
   std::optional<Simulated> simulate_at(const Chosen& chosen, const views::SimulationCosts& costs, dag::Level level);
-  /// What an expression behind the bindings came to.
+  /// The value of an expression after the bindings.
   struct Evaluated {
     std::string text;  // empty: it has no value
     bool is_order = false;
-    std::string told;  // rendered, where it has none
+    std::string told;  // rendered diagnostics, if it has none
   };
-  /// A text in which the bindings and a last line stand in a schedule or train.
+  /// A text with the bindings and a last line inside a schedule or train.
   struct Probe {
     Composed composed;
     std::vector<lower::Override> values;
@@ -173,15 +173,15 @@ class Session {
   Probe probe(std::span<const Binding> bindings, const std::string& last_name, const std::string& before, const std::string& last, const std::string& after, Around around);
   Evaluated evaluate_with(std::span<const Binding> bindings, const std::string& expression, Around around, bool as_selector);
   Evaluated value_of(std::span<const Binding> bindings, const std::string& expression);
-  /// Of a selector as text, the first name that is no region, dimension or axis of the subject; empty: all are, or there is no subject.
+  /// The first name of a selector's text that is not a region, dimension or axis of the subject; empty if all are, or if there is no subject.
   std::string unknown_label(const std::string& selector);
-  /// A message where a value names a label that nothing has.
+  /// A message if a value names an unknown label.
   Evaluated with_known_labels(Evaluated value);
   bool show_order(const std::string& expression);
   /// The new text becomes the document's.
   void renew();
   bool describe_definition(const std::string& name, bool again);
-  /// Where a name is a `let`, says that items do not see it.
+  /// If a name is a `let`, adds that items do not see it.
   Diagnostic with_session_hint(Diagnostic diagnostic, const Shown& shown) const;
 
   std::shared_ptr<service::Document> document_of(const std::string& name);

@@ -1,12 +1,12 @@
 #pragma once
-// The text of a session: a file that was loaded, the items that were typed, and which place of it is which line of what.
+// The text of a session: a file that was loaded, the items that were typed, and the file and line of each place in it.
 //
 //   Sources sources;
 //   sources.load("net.pipe", text);
 //   sources.define({"schedule", "wave"}, "schedule wave(p: axis) { ... }");   // in place of the file's, if it has one
 //   workspace.open(sources.path(), sources.text());
 //
-// The phases see one file. What a reader sees are the files and entries that it is made of: a `Shown` gives their names and lines.
+// The phases see one file. A reader sees the files and entries that it consists of: a `Shown` gives their names and lines.
 
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@ struct Declaration {
 };
 std::vector<Declaration> declarations_of(const std::string& text);
 
-/// A stretch of the session's text, and what a reader knows it as.
+/// A part of the session's text, with the reader's name for it.
 struct Piece {
   std::string name, text;
   std::uint32_t begin = 0;
@@ -58,13 +58,13 @@ class Shown {
   std::vector<std::uint32_t> begins_;  // of the pieces
   std::vector<std::uint32_t> lengths_;
   std::vector<FileId> piece_files_;
-  FileId whole_;                       // for what lies in no piece: ids stay those of the table
+  FileId whole_;                       // for places in no piece: ids stay those of the table
   std::vector<FileId> files_;          // of the others, by their id in the table
 };
 
 class Sources {
  public:
-  /// A file instead of the one before. What was typed stays, but for what the file defines again: all that it declares, of the same file what has changed.
+  /// Replaces the loaded file. Typed items stay, except those that the file redefines: all its declarations, or, for the same file, the changed ones.
   void load(std::string path, std::string text);
   /// Whether a file was loaded.
   bool has_file() const { return !file_.empty(); }
@@ -78,10 +78,10 @@ class Sources {
   /// Whether a definition of it was typed.
   bool is_typed(const std::string& name) const;
 
-  /// Where the session lies: its own `use` and paths are relative to that.
+  /// The path of the session: its own `use` and paths are relative to it.
   std::string path() const { return has_file() ? file_ : "session.pipe"; }
   Composed composed() const;
-  /// All that was loaded and typed, as one file: definitions that were typed again stand where the file has them.
+  /// All loaded and typed text, as one file: retyped definitions take their place in the file.
   std::string saved() const;
 
  private:

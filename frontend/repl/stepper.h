@@ -1,5 +1,5 @@
 #pragma once
-// A walk through what an order does, operation by operation.
+// A walk through an order, operation by operation.
 
 #include <cstddef>
 #include <optional>
@@ -18,7 +18,7 @@ class Stepper {
   void forget() { picture_.reset(); }
   bool is_of(const std::string& title) const { return picture_ && picture_->title == title; }
 
-  /// So many operations forwards, or back; at both ends it stays.
+  /// Moves by a number of operations, forwards or back, at most to the ends.
   void move(long long by);
   std::size_t size() const { return order_.size(); }
 
@@ -33,7 +33,8 @@ class Stepper {
   std::size_t at_ = 0;                // into `order_`; its size: all have run
 };
 
-/// Why a rank is idle at a time, or what runs then: the chain of waits up to the beginning of the idle time, with lines. Nothing where there is no such rank.
+/// The reason why a rank is idle at a time, or the operation that runs then: the chain of waits up to the beginning of the idle time, with lines. Nothing if
+/// there is no such rank.
 std::optional<std::string> why_text(const pictures::Picture& picture, std::uint32_t rank, double time);
 
 }  // namespace piper::repl

@@ -1,11 +1,12 @@
 #pragma once
-// The terminal of the process, as a line editor wants it.
+// The terminal of the process, for a line editor.
 
 #include "frontend/repl/line_editor.h"
 
 namespace piper::repl {
 
-/// Guarantees: the terminal is as it was found whenever it is not raw, also after a signal that ends the program.
+/// Guarantees: the terminal has its original state whenever it is not raw, also after a signal that ends the
+/// program.
 class Tty : public Terminal {
  public:
   Tty(int input, int output);

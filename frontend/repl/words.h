@@ -1,5 +1,5 @@
 #pragma once
-// The words behind a command: `zbv p=4 m=8`.
+// The words after a command: `zbv p=4 m=8`.
 
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ struct Words {
   std::string first() const { return plain.empty() ? "" : plain.front(); }
 };
 
-/// Nothing, and what is wrong, where a quote or a bracket is not closed.
+/// Nothing, and an `error`, if a quote or a bracket is not closed.
 std::optional<Words> split_words(std::string_view text, std::string& error);
 
 /// `p=4 m=8`

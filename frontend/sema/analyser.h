@@ -2,9 +2,11 @@
 // The analysis of all bodies of a program; `analyse` in program.h is its entry.
 //
 // Expressions are checked with a hint, the type that their place expects (kind `error`: none): it decides between values and labels,
-// and never converts. `expect` checks the conversion and reports. Type `error` fits everything, so that one mistake is told once.
+// and never converts. `expect` checks the conversion and reports. Type `error` fits everything, so that one mistake is reported
+// once.
 //
-// Beside text that did not parse, and files that were not found, the analysis is quiet where it would guess (`worth_telling`).
+// Beside text that did not parse, and files that were not found, the analysis reports nothing that would be a guess
+// (`worth_telling`).
 
 #include <map>
 #include <optional>
@@ -30,7 +32,7 @@ constexpr Type kString{TypeKind::string};
 constexpr Type kBytes{TypeKind::bytes};
 constexpr Type kAxis{TypeKind::axis};
 constexpr Type kDevices{TypeKind::devices};
-constexpr Type kCoordinates{TypeKind::devices, true};  // what `rank ... in` goes through; expected only, no expression has it
+constexpr Type kCoordinates{TypeKind::devices, true};  // the type after `rank ... in`; expected only, no expression has it
 constexpr Type kSelector{TypeKind::selector};
 constexpr Type kSelectors{TypeKind::selector, true};
 constexpr Type kCursor{TypeKind::cursor};
@@ -38,14 +40,14 @@ constexpr Type kOrder{TypeKind::order};
 constexpr Type kTensor{TypeKind::tensor};
 constexpr Type kInts{TypeKind::integer, true};
 
-/// True when a value of type `from` may stand where `to` is expected.
+/// True if a value of type `from` may be used where `to` is expected.
 bool converts(Type from, Type to);
 /// The type of a choice between the two, if they have one.
 std::optional<Type> common_type(Type a, Type b);
 /// "an `int`", "a `[selector]`".
 std::string with_article(Type type);
 
-/// Where a value goes, for messages: either `what` ("the count of `repeat`"), or the parameter `name` of `owner`.
+/// The place of a value, for messages: either `what` ("the count of `repeat`"), or the parameter `name` of `owner`.
 struct Place {
   std::string_view what;
   std::string_view name = {};
@@ -90,7 +92,7 @@ class Analyser {
     std::uint32_t depth = 0;             // of blocks; 1: directly in the body
     std::size_t errors = 0;              // of the sink when the body began
     SourceRange first_rank, first_return;
-    bool measure_told = false;           // a measure where none can be, in this statement
+    bool measure_told = false;           // a misplaced measure was reported in this statement
   };
   struct Call {
     std::uint32_t callee;
@@ -103,7 +105,7 @@ class Analyser {
   void check_param(Param& param, std::uint32_t node);
   void check_mesh(Mesh& mesh, std::uint32_t node);
   void check_mesh_cycles();
-  /// The mesh of that name, used by what is being checked; invalid, and a diagnostic, when there is none.
+  /// The mesh of that name, used by the declaration being checked; invalid, and a diagnostic, if there is none.
   MeshId find_mesh(const ast::Identifier& name);
   void check_signature(Function& function, std::uint32_t node);
   void check_function(Function& function, std::uint32_t node);
@@ -114,10 +116,10 @@ class Analyser {
   void declare_axes(MeshId mesh);
   void check_recursion();
   bool& sound(Declaration declaration);
-  /// Not even its statements can be run.
+  /// Marks a declaration so that not even its statements can be run.
   void refuse(Declaration declaration);
   Declaration declaration_of(std::uint32_t node) const;
-  /// Calls `check(node)`; what reports an error is not sound, and not runnable unless the error lies in a statement.
+  /// Calls `check(node)`; a node with an error is not sound, and not runnable unless the error lies in a statement.
   template <typename Check>
   void check_node(std::uint32_t node, Check check) {
     const std::size_t errors = sink_.error_count(), elsewhere = errors_elsewhere_;
@@ -125,7 +127,7 @@ class Analyser {
     if (sink_.error_count() != errors) sound(declaration_of(node)) = false;
     if (sink_.error_count() - errors != errors_elsewhere_ - elsewhere) refuse(declaration_of(node));
   }
-  /// Calls `check`; gives whether there was an error in what it looked at itself, or a type that an error left unknown.
+  /// Calls `check`; returns whether it found an error of its own, or a type that an error left unknown.
   template <typename Check>
   bool refuses(Check check) {
     const std::size_t errors = sink_.error_count(), elsewhere = errors_elsewhere_;
@@ -135,12 +137,12 @@ class Analyser {
     errors_elsewhere_ += own;
     return std::exchange(type_unknown_, outer) || own > 0;
   }
-  /// What did not parse, and what uses something unsound, is unsound itself.
+  /// Declarations that did not parse, or that use an unsound one, are unsound.
   void spread_unsoundness();
   void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
 
   // worth_telling.cpp: after syntax errors and files that were not found; not more than fit on a page.
-  /// Counts an error; false when enough of its file are shown.
+  /// Counts an error; false if enough of its file are shown.
   bool shows(Code code, SourceRange at);
   bool shows_no_more(FileId file) const;
   void tell_how_many_more();
@@ -150,9 +152,9 @@ class Analyser {
   bool damaged(FileId file, std::uint32_t begin, std::uint32_t end) const;
   /// Whether the name, the parameters or the result of a function did not parse.
   bool header_damaged(const ast::FunctionItem& item) const;
-  /// Whether text of the item did not parse, or what stands inside it is a guess.
+  /// Whether text of the item did not parse, or its nesting is a guess.
   bool item_damaged(const ast::Module& module, const ast::Item& item) const;
-  /// Of an item that is damaged: whether that is so in statements of it alone.
+  /// Whether the damage of an item is in its statements alone.
   bool statements_damaged(const ast::Module& module, const ast::Item& item) const;
 
   // check_names.cpp: scopes and names.
@@ -160,11 +162,11 @@ class Analyser {
   Local* find_local(std::string_view name);
   Local& declare_local(const ast::Identifier& name, Type type, LocalKind kind);
   void pop_locals(std::size_t count);
-  /// Of a function or a train: tells which locals were never used.
+  /// Ends the body of a function or a train: warns of unused locals.
   void end_body();
-  /// `call`: the one that the name is the callee of; null where it is a value.
+  /// `call`: the call with the name as its callee; null if the name is a value.
   void report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call);
-  /// Where `name` is an axis of a mesh that this body does not see, says so and gives true.
+  /// If `name` is an axis of a mesh that this body does not see, says so and returns true.
   bool explain_axis(DiagnosticBuilder& diagnostic, std::string_view name) const;
   std::string_view suggestion(std::string_view name, bool callee);
   bool report_unavailable(std::string_view name, SourceRange at);
@@ -195,10 +197,10 @@ class Analyser {
   /// Checks an expression in selector position; gives selector, [selector], cursor or error.
   Type selector(ast::Expr& expr);
   Type selector_name(ast::NameExpr& expr);
-  /// True for `NAME[..]`, `NAME.part` and the like where NAME is neither local, declared nor built in.
+  /// True for `NAME[..]`, `NAME.part` and the like if NAME is neither local, declared nor built in.
   bool starts_with_label(const ast::Expr& expr);
   void target(const ast::Target& target);
-  /// `counted`: it stands in `left(...)`.
+  /// `counted`: it is the argument of `left(...)`.
   void operation(ast::OpExpr& op, bool counted = false);
 
   // check_call.cpp
@@ -240,7 +242,7 @@ class Analyser {
 
   // check_schedule.cpp
   void directive(ast::Stmt& stmt);
-  /// Reports `pp[0] dp[1]`, `pp[0] and dp[1]` and `pp[0][1]`, where devices are expected.
+  /// Reports `pp[0] dp[1]`, `pp[0] and dp[1]` and `pp[0][1]` in place of devices.
   bool report_several_axes(ast::Expr& devices);
   void partition(const ast::PartitionStmt& stmt);
   void split(const ast::SplitStmt& stmt);
@@ -261,7 +263,7 @@ class Analyser {
   static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);
   void machine_line(const ast::SettingStmt& stmt);
-  /// Whether the name of a line is new in its train or machine, and the line stands directly in it; reports where not.
+  /// Whether the name of a line is new in its train or machine, and the line is directly in it; reports an error if not.
   bool is_new_setting(const ast::SettingStmt& stmt, std::string_view owner);
   void not_available(SourceRange at, std::string_view what, std::string_view instead);
 
@@ -293,7 +295,7 @@ class Analyser {
   std::size_t errors_elsewhere_ = 0;  // that some statement, or the model of a train, is refused for
   bool type_unknown_ = false;         // of an expression of the statement being checked
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
-  std::vector<std::vector<Call>> calls_;                                   // what it uses, by node: functions, params, meshes, trains, machines
+  std::vector<std::vector<Call>> calls_;                                   // uses by node: functions, params, meshes, trains, machines
   std::vector<Local> locals_;
   std::vector<Local> ended_;                                               // of the body: those whose block has ended
   std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;    // of the train or machine

@@ -1,7 +1,7 @@
 #pragma once
-// The names that the language itself knows: functions, order methods, initialisers, settings, measures. One table, builtins.def.
+// Builtin names: functions, order methods, initialisers, settings, measures. One table, builtins.def.
 //
-// Signatures are text, which is what messages and editors show; the table is read once.
+// Signatures are text, as messages and editors show them; the table is read once.
 //
 //   signature(Builtin::attend).text   ->  "attend(q: tensor, k: tensor, v: tensor, causal: bool = false, scale: float = ...) -> tensor"
 //   signature(Builtin::attend).params[3]  ->  {causal, bool, optional}
@@ -47,12 +47,12 @@ struct Signature {
 
 const Signature& signature(Builtin id);
 
-/// What a builtin of type `measure` measures; nothing for others.
+/// The measure of a builtin of type `measure`; nothing for others.
 std::optional<directive::Measure> measure_of(Builtin id);
-/// The optimizer that a call of it gives.
+/// The optimizer of a builtin; nothing for others.
 std::optional<directive::Optimizer::Kind> optimizer_of(Builtin id);
 
-/// All builtins of one name, methods or not; several when arguments tell them apart (`max` of numbers and along a dimension).
+/// All builtins of one name, methods or not; several if arguments distinguish them (`max` of numbers and along a dimension).
 std::span<const Signature* const> find_builtins(std::string_view name, bool method);
 
 /// A name that the language knows and this version does not have.
@@ -62,7 +62,7 @@ struct Unavailable {
 };
 const Unavailable* find_unavailable(std::string_view name);
 
-/// What to write for a name of another language (`float32`, `None`, `range`); empty when it is none that we know.
+/// The replacement for a name of another language (`float32`, `None`, `range`); empty if unknown.
 std::string_view instead_of_foreign(std::string_view name);
 
 /// Every name of the table, for suggestions and completion.

@@ -1,5 +1,5 @@
 #pragma once
-// Loads a program's files: the entry, what it uses, what that uses.
+// Loads a program's files: the entry and, transitively, the files that it uses.
 //
 // Guarantees: each file is parsed once and is one module; the entry is the first; `Module::uses` has no cycle, the use that would
 // close one is reported and left out.

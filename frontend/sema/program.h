@@ -1,16 +1,17 @@
 #pragma once
-// The typed program: what the analysis gives to lowering and to editors.
+// The typed program: the result of the analysis, for lowering and editors.
 //
-// Guarantees when `ok`: every name is resolved, every call matched to its parameters, every expression typed, every statement
-// stands where it may, functions do not call themselves, and values are returned on all paths. The results lie in the AST nodes
-// (`NameExpr::referent`, `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks nothing up by name.
-// When not `ok` the same holds for what had no error: unresolved names stay `Referent::unresolved`, types `error`. A declaration that is
-// `sound` has no error, nor has what it uses. A function or train that is `runnable` has errors in statements at most, or in the model that the train
-// calls: those statements are `refused`, and the others can be evaluated. In a train or schedule they may be errors of syntax. So what is right is lowered beside what is not.
+// Guarantees when `ok`: every name is resolved, every call matched to its parameters, every expression typed, every statement is in a legal place, functions do
+// not call themselves, and values are returned on all paths. The results lie in the AST nodes
+// (`NameExpr::referent`, `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks up no names.
+// If not `ok` the same holds for code without errors: unresolved names stay `Referent::unresolved`, types `error`. A declaration that is `sound` has no error,
+// nor have the declarations that it uses. A function or train that is `runnable` has errors in statements at most, or in the model that the train
+// calls: those statements are `refused`, and the others can be evaluated. In a train or schedule they may be errors of syntax. So correct code is lowered
+// beside code with errors.
 //
-// Names. A `use` brings what the used file declares, not what it uses itself. A name is looked up as a local, a declaration of the
-// file, a declaration of a used file, a builtin, in this order; earlier ones hide later ones. Of two used files the one whose last
-// path name is the declaration's wins (`use std.models.mlp` for `mlp`), else using the name is an error. A local never hides another
+// Names. A `use` brings the declarations of the used file, not of the files that it uses itself. A name is looked up as a local, a declaration of the
+// file, a declaration of a used file, a builtin, in this order; earlier ones hide later ones. If two used files declare a name, the file of that name wins
+// (`use std.models.mlp` for `mlp`), else using the name is an error. A local never hides another
 // one of the same body, its parameters included; blocks end the life of their locals. In selector position (targets, operands of
 // passes, parameters of type selector, the head of `NAME[..] NAME[..]`) a name is a local or else a label.
 //
@@ -47,9 +48,9 @@ using FunctionId = Id<struct FunctionTag>;
 using TrainId = Id<struct TrainTag>;
 using MachineId = Id<struct MachineTag>;
 
-/// A file with what it uses.
+/// A file with the files that it uses.
 struct Module {
-  std::string name;             // `std.schedules.zbv`; of the entry and of local files the path of the file
+  std::string name;             // `std.schedules.zbv`; for the entry and local files the path of the file
   ast::Module syntax;
   std::vector<ModuleId> uses;   // in text order, without duplicates
   bool lacks_uses = false;      // a file that it uses was not found
@@ -89,7 +90,7 @@ struct Function {
 struct Train {
   const ast::TrainItem* syntax = nullptr;
   ModuleId module;
-  FunctionId model;  // invalid where the call is wrong
+  FunctionId model;  // invalid if the call is wrong
   MeshId mesh;
   std::uint32_t frame_size = 0;
   bool sound = true;
@@ -117,23 +118,23 @@ struct Program {
   bool ok = false;                               // no error in any module
   bool complete = true;                          // all declarations were found: none lies in text that did not parse
 
-  /// Of the entry file; invalid when it declares no such thing.
+  /// A train of the entry file; invalid if it declares none of that name.
   TrainId find_train(std::string_view name) const;
   FunctionId find_schedule(std::string_view name) const;
 };
 
 /// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files besides the library's come from
-/// `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for what this version of the language does not have; of the errors of one file
-/// `shown_errors`, and how many more there are.
+/// `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for features that this version does not have; at most `shown_errors` errors of one
+/// file, with the number of the others.
 Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, std::size_t shown_errors = kShownErrors);
 
 /// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not there; nothing when there is none.
 std::optional<FileId> open_library(std::string_view module_name, SourceTable& files);
 /// The names of all library files, sorted: `std.models.gpt`, ...
 std::vector<std::string> library_modules();
-/// Those that declare a `schedule` or `model` of their own name.
+/// Library files that declare a `schedule` or `model` of their own name.
 std::vector<std::string> library_modules(std::string_view item);
-/// A `use` of that name, behind those of the module.
+/// A `use` of that name, after those of the module.
 Edit use_line(const ast::Module& module, std::string_view name);
 
 }  // namespace piper::sema

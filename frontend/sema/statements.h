@@ -1,5 +1,5 @@
 #pragma once
-// Which statements stand in which body.
+// The statements that each sort of body may hold.
 //
 //   statement_keywords(BodySort::order)  ->  {"for", "if", "let", "rank", ...}
 
@@ -9,10 +9,10 @@
 
 namespace piper::sema {
 
-/// What a body may hold.
+/// The sort of a body, which decides its statements.
 enum class BodySort : std::uint8_t { value, model, schedule, train, order, steps, machine };
 
-/// The words that begin a statement there, sorted; of those that this version has.
+/// The words that begin a statement there, sorted; only those that this version has.
 std::vector<std::string_view> statement_keywords(BodySort body);
 
 }  // namespace piper::sema

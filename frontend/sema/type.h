@@ -1,5 +1,6 @@
 #pragma once
-// Static types of expressions. The shape of a tensor is no part of its type: extents are known when a model is elaborated.
+// Static types of expressions. The shape of a tensor is not part of its type: extents are known when a model is
+// elaborated.
 //
 //   0..m is `[int]`, `stage[r] mb[0..m]` is `selector`, `tensor[batch, dim]` is `tensor`
 
@@ -12,7 +13,7 @@ namespace piper::sema {
 
 enum class TypeKind : std::uint8_t {
   error,        // reported already; fits everything
-  none,         // the result of what has none
+  none,         // the result of a call without a result
   integer,
   floating,
   boolean,
@@ -64,7 +65,7 @@ struct Type {
 /// As a program writes it: `int`, `[selector]`, `tensor`.
 std::string_view type_name(Type type);
 
-/// The static type of an analysed expression: of its value before any conversion to what its place expects.
+/// The static type of an analysed expression: of its value before any conversion to the expected type.
 inline Type type_of(const ast::Expr& expr) { return Type::from_bits(expr.type); }
 
 }  // namespace piper::sema

@@ -1,11 +1,12 @@
 #pragma once
-// What checks of trains and schedules without an error gave, by all that they may have read: a later version of a file checks only what changed.
+// Results of error-free checks of trains and schedules, keyed by all text that they may have read: a later version of a file checks only
+// changes.
 //
 //   const DeclarationTexts texts(program, files);
 //   const DeclarationTexts::Scope scope = texts.scope_of(range_of_schedule, values);
-//   if (auto known = clean.find(scope.key)) report known->moved(scope.items, files);  // its warnings, where the text stands now
+//   if (auto known = clean.find(scope.key)) report known->moved(scope.items, files);  // its warnings, at the present places
 //
-// What gave errors is not kept: it is what is being worked on.
+// Checks with errors are not kept: their text is being edited.
 
 #include <cstdint>
 #include <list>
@@ -28,16 +29,16 @@ struct CleanCheck {
   std::vector<SourceRange> items;       // of the entry file, which the check may have read
   std::vector<std::string> files;       // names of the other files, by number
 
-  /// The diagnostics where the same items, and files, stand now. Nothing where one of them is in none of these.
+  /// The diagnostics at the present places of the same items and files. Nothing if one of them is outside of these.
   std::optional<std::vector<Diagnostic>> moved(std::span<const SourceRange> items_now, const SourceTable& files_now) const;
 };
 
-/// Any thread may ask.
+/// Thread-safe.
 class CleanChecks {
  public:
   using Key = std::pair<std::uint64_t, std::uint64_t>;
 
-  /// Of the most that are kept the one that was asked for least recently makes place.
+  /// Keeps at most `most` checks; the least recently used is dropped.
   explicit CleanChecks(std::size_t most = 4096) : most_(most) {}
 
   std::optional<CleanCheck> find(const Key& key) const;
@@ -51,7 +52,7 @@ class CleanChecks {
   std::map<Key, Kept::iterator> known_;
 };
 
-/// The declarations of the entry file, and which of them each may read: those whose names stand in its text, and so on. Params and meshes, and every
+/// The declarations of the entry file, and which of them each may read: those that its text names, transitively. Params and meshes, and every
 /// other file, may be read by all.
 class DeclarationTexts {
  public:
@@ -61,7 +62,7 @@ class DeclarationTexts {
     CleanChecks::Key key;            // of all that may be read
     std::vector<SourceRange> items;  // of the entry file, as many and in the same order wherever the key is the same
   };
-  /// Of the declaration that begins where `range` does, checked with `values`.
+  /// The scope of the declaration that begins where `range` does, checked with `values`.
   Scope scope_of(SourceRange range, std::span<const lower::Override> values) const;
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
-// One input and what the phases make of it. It knows no console, no arguments and no JSON: values go out, and diagnostics to the sink of whoever asks.
+// One input and the results of its phases. It has no console, no arguments and no JSON: it returns values, and reports diagnostics to the caller's sink.
 //
 //   Compilation compilation(files, {{"layers", "2"}});
 //   DiagnosticSink sink(compilation.context().locations);
 //   if (!compilation.open("demo.pipe", sink)) return;
 //   for (Subject& subject : compilation.subjects("", sink)) compilation.compile(subject, {}, sink);
 //
-// Guarantees: what ends with Cancelled or std::bad_alloc leaves what was there before, and can be asked again. Diagnostics that the sink got by then are
-// those of half-done work. What a request gave stays where it is.
+// Guarantees: a request that ends with Cancelled or std::bad_alloc changes nothing and can be repeated. Diagnostics that it reported before are
+// incomplete. Results keep their addresses.
 
 #include <functional>
 #include <list>
@@ -43,7 +43,7 @@ struct CheckedSchedule {
   std::string name, sizes;
 };
 
-/// What stands in a file under the name of a train or schedule.
+/// The declaration of a train or schedule in a file.
 struct Declared {
   struct Parameter {
     std::string name;
@@ -61,18 +61,18 @@ class Compilation {
   /// The files must outlive it. Overrides replace values of params, and give those of a schedule.
   explicit Compilation(const source::FileSystem& files, std::vector<lower::Override> overrides = {});
 
-  /// Reads and analyses INPUT: a .pipe or .pir file, or the name of a library schedule. False when there is nothing to go on with; with mistakes in some
-  /// declarations the others are looked at.
+  /// Reads and analyses INPUT: a .pipe or .pir file, or the name of a library schedule. False if nothing can be compiled; with mistakes in some
+  /// declarations the others are checked.
   bool open(const std::string& input, DiagnosticSink& sink);
   /// The syntax tree of a .pipe file, or of the file of a library schedule, without analysis.
   std::optional<ast::Module> parse(const std::string& input, DiagnosticSink& sink);
-  /// Of a .pipe file that was opened.
+  /// The program of an opened .pipe file.
   const sema::Program* program() const { return program_ ? &*program_ : nullptr; }
   /// The DAG of a .pir file, verified; null for other inputs.
   dag::Dag* pir() { return pir_ ? &*pir_ : nullptr; }
   const std::vector<directive::Directive>& pir_directives() const { return pir_directives_; }
 
-  /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out.
+  /// Lowers the train or schedule of that name; without a name all trains, or the schedule that the input names. Failed ones are left out.
   std::list<Subject> subjects(const std::string& name, DiagnosticSink& sink);
   /// The one subject of that name, or the only train; nothing, and a diagnostic, when there are several or the file has mistakes.
   std::optional<Subject> subject(const std::string& name, bool train_only, DiagnosticSink& sink);
@@ -82,35 +82,35 @@ class Compilation {
   std::vector<std::string> library_schedules();
   /// The library schedule that is called so, in any case and with any marks, or `Also called` so in its comment: `1F1B` and `zb-h1`.
   std::optional<std::string> library_schedule_called(std::string_view word);
-  /// The declaration that `subject` would take; nothing where there is none or several.
+  /// The declaration that `subject` would take; nothing if there is none or several.
   std::optional<Declared> declared(const std::string& name) const;
-  /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train
-  /// applies, at default sizes. Tells what was not compiled. Overrides of those schedules alone are no mistakes of the trains from here on.
+  /// Checks the rest of a file beside its trains: evaluates its params and meshes, also unused ones, and compiles each schedule that no train applies, at
+  /// default sizes. Reports those that were not compiled. From here on, overrides that only those schedules take are not errors of the trains.
   std::vector<CheckedSchedule> check_file(DiagnosticSink& sink);
-  /// All that the phases say of the trains of a file, or of the library schedule that the input names.
+  /// All diagnostics of the trains of a file, or of the library schedule that the input names.
   void check_trains(DiagnosticSink& sink);
-  /// What was found without errors is not checked again, in this and other compilations that are given the same ones.
+  /// Declarations without errors are not checked again, in this and other compilations with the same `clean`.
   void set_clean_checks(CleanChecks* clean) { clean_ = clean; }
-  /// Of some values those that the file or a schedule of it takes.
+  /// The values that the file or a schedule of it takes.
   std::vector<lower::Override> values_taken(std::span<const lower::Override> values) const;
 
-  /// Lowers the trains, or the one of that name where there is one, and the schedules as a check does, and nothing more: what the expressions of the file
-  /// come to; of another file that it uses, with `of`, its module.
+  /// Only lowers the trains, or the one of that name if there is one, and the schedules as a check does, and returns the values of the expressions of the
+  /// file, or of another file that it uses (`of`, its module).
   lower::Observations observe(std::string_view chosen_train, sema::ModuleId of = sema::ModuleId(0));
   /// The values that a schedule by itself is lowered with, or those of the overrides that a train takes.
   std::vector<lower::Override> default_values(std::string_view name);
-  /// All that the phases say of a subject: its plan, and that of its held-out program, verified. `after`: called after every pass.
+  /// All diagnostics of a subject: its plan, and that of its held-out program, verified. `after`: called after every pass.
   void check(const Subject& subject, const std::function<void(std::string_view pass, const dag::Dag&)>& after, DiagnosticSink& sink);
-  /// The model of a subject as its strategy wants it.
+  /// The model of a subject, prepared for its strategy.
   std::optional<passes::Prepared> prepare(const Subject& subject, DiagnosticSink& sink);
   /// The plan of a subject that was prepared, or the DAG at an earlier level.
   std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, const CompileOptions& options, DiagnosticSink& sink);
   /// Both.
   std::optional<dag::Dag> compile(const Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
 
-  /// `device`: of all subjects, whatever their trains say; none: that of each train. `own_attention`: attention on CUDA is never LibTorch's.
+  /// `device`: for all subjects, overriding their trains; none: that of each train. `own_attention`: attention on CUDA is never LibTorch's.
   void set_device(std::optional<directive::Platform> device, bool own_attention);
-  /// Whose programs a plan with these settings is for.
+  /// The target of a plan with these settings.
   backend::Target target(const directive::Settings& settings) const;
   void set_overrides(std::vector<lower::Override> overrides) { overrides_ = std::move(overrides); }
   Context& context() { return context_; }
@@ -120,7 +120,7 @@ class Compilation {
   std::optional<FileId> open_source(const std::string& input, DiagnosticSink& sink);
   std::optional<FileId> open_library(const std::string& name, DiagnosticSink& sink);
   bool declares_schedule(FileId file, std::string_view name);
-  /// The comment above the schedule of that name; nothing where the file declares none.
+  /// The comment above the schedule of that name; nothing if the file declares none.
   std::optional<std::string> schedule_doc(FileId file, std::string_view name);
   bool open_pir(const std::string& path, DiagnosticSink& sink);
   void check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink);
@@ -130,7 +130,7 @@ class Compilation {
   std::vector<sema::FunctionId> schedules_without_train() const;
   std::vector<lower::Override> values_of_params() const;
   std::vector<lower::Override> default_values(sema::FunctionId id, lower::Observations* seen);
-  /// Calls `work(sink)`, which checks the declaration and gives its sizes, unless what that gives is known.
+  /// Calls `work(sink)`, which checks the declaration and gives its sizes, unless the result is known.
   template <typename Work>
   std::optional<std::string> check_unless_clean(const std::optional<DeclarationTexts>& texts, SourceRange declaration, std::span<const lower::Override> values, DiagnosticSink& sink,
                                                 const Work& work);

@@ -15,28 +15,28 @@
 
 namespace piper::service {
 
-/// Changes what the text names. False after reporting what is wrong with it; commas or spaces separate.
+/// Changes the costs that the text names, separated by commas or spaces. False after reporting an error.
 bool read_costs(std::string_view text, passes::OperationCosts& costs, DiagnosticSink& sink);
 bool read_rates(std::string_view text, passes::MachineRates& rates, DiagnosticSink& sink);
 
-/// `f=1 bi=1 bw=1 p2p=0 ...`: what `read_costs` reads, of all that has a value.
+/// `f=1 bi=1 bw=1 p2p=0 ...`: the form that `read_costs` reads, for all costs with a value.
 std::string cost_text(const passes::OperationCosts& costs);
 /// `flops=4e+10 bytes=1e+10 ...`, likewise of `read_rates`.
 std::string rate_text(const passes::MachineRates& rates);
 
-/// What a file of costs says: seconds of one run of bodies, and of other actions of the compute stream, by name; rates for all else.
+/// The contents of a file of costs: seconds of one run of bodies, and of other actions of the compute stream, by name; rates for the rest.
 struct MeasuredCosts {
   passes::MachineRates rates;
   std::vector<std::pair<std::string, double>> bodies, actions;
 };
 
-/// Nothing after reporting what is wrong with the file.
+/// Nothing after reporting an error in the file.
 std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk, SourceTable& files, DiagnosticSink& sink);
 
 /// The text of such a file.
 std::string cost_file_text(const MeasuredCosts& costs);
 
-/// Costs of a plan's actions. Bodies without a measured time have that of the op table; a warning says so where the file is one of another program.
+/// Costs of a plan's actions. Bodies without a measured time have that of the op table; with a warning if the file is one of another program.
 passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured, DiagnosticSink& sink);
 
 }  // namespace piper::service

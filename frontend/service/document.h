@@ -1,13 +1,13 @@
 #pragma once
-// One version of a file with what it uses: what the phases make of it, each on demand and once.
+// One version of a file with the files that it uses, and the results of the phases, each computed once on demand.
 //
 //   std::shared_ptr<Document> document = workspace.document("demo.pipe");
 //   Answer<Plan> plan = document->plan({.name = "net"}, {}, &cancellation);
 //   if (plan.value) show(plan.value->dag); else show(plan.status, plan.diagnostics);
 //
-// Guarantees: a text does not change under it, whatever happens to the workspace. A value of an answer lives as long as the answer, within the
-// life of the document; of subjects and plans the document keeps the last few for who asks again, of everything else all. One thread asks at a time; a Cancellation may be
-// requested from any. A request that was cancelled, or for which memory did not suffice, leaves nothing behind but time: it can be asked again.
+// Guarantees: its texts do not change, whatever happens to the workspace. A value of an answer lives as long as the answer, within the
+// life of the document; the document keeps the last few subjects and plans, and all other results. One thread asks at a time; a Cancellation may be
+// requested from any. A request that was cancelled, or ran out of memory, changes nothing and can be repeated.
 
 #include <algorithm>
 #include <cstdint>
@@ -29,12 +29,12 @@ namespace piper::service {
 
 enum class Status : std::uint8_t { done, cancelled, out_of_memory };
 
-/// What a request gave.
+/// The answer of a request.
 template <typename T>
 struct Answer {
   Status status = Status::done;
   std::shared_ptr<const T> value;       // null: there is none, and the diagnostics say why
-  std::vector<Diagnostic> diagnostics;  // of this request, without those of the requests that it rests on; none of one that was cancelled
+  std::vector<Diagnostic> diagnostics;  // of this request, without those of requests that it uses; none if cancelled
 };
 
 struct SubjectRequest {
@@ -54,9 +54,9 @@ struct Plan {
   dag::Dag dag;
 };
 
-/// What somebody chose for all files.
+/// The user's choices for all files.
 struct Choices {
-  std::vector<lower::Override> values;  // of params and of parameters of schedules that no train applies, where a file has such
+  std::vector<lower::Override> values;  // of params and of parameters of schedules that no train applies, in files that have them
   std::string train;                    // the one whose values are shown, in files that have it; empty: all
   friend bool operator==(const Choices&, const Choices&) = default;
 };
@@ -74,59 +74,59 @@ class Document {
   /// The files of all ranges; the document's own is the first that was read.
   const SourceTable& files() const { return compilation_.context().locations.files(); }
 
-  /// All places that its answers speak of.
+  /// All locations of its answers.
   const LocationTable& locations() const { return compilation_.context().locations; }
 
-  /// The syntax tree, with comments; its diagnostics are those of the syntax alone. Of a `.pir` file there is none.
+  /// The syntax tree, with comments; its diagnostics are those of the syntax alone. A `.pir` file has none.
   Answer<ast::Module> syntax(const Cancellation* cancellation = nullptr);
-  /// Names and types; the diagnostics are those of syntax and analysis, of all files that it uses. Of a `.pir` file there is none.
+  /// Names and types; the diagnostics are those of syntax and analysis, of all files that it uses. A `.pir` file has none.
   Answer<sema::Program> program(const Cancellation* cancellation = nullptr);
   /// The DAG of a `.pir` file, verified.
   Answer<dag::Dag> dag(const Cancellation* cancellation = nullptr);
-  /// Declarations, in text order; of a text with mistakes those that parsed.
+  /// Declarations, in text order; in a text with mistakes those that parsed.
   Answer<std::vector<Symbol>> symbols(const Cancellation* cancellation = nullptr);
-  /// Uses of names with their declarations, in text order: what the analysis resolved.
+  /// Uses of names with their declarations, in text order, as the analysis resolved them.
   Answer<std::vector<Use>> uses(const Cancellation* cancellation = nullptr);
   /// The trains and schedules of the file, in text order.
   Answer<std::vector<Symbol>> subjects(const Cancellation* cancellation = nullptr);
   /// A subject, lowered.
   Answer<Subject> subject(const SubjectRequest& request, const Cancellation* cancellation = nullptr);
   Answer<Plan> plan(const PlanRequest& request, const Cancellation* cancellation = nullptr);
-  /// All that a check of the file says: every phase of all trains, and of the schedules that none applies. The value tells the sizes of these.
+  /// All diagnostics of a check of the file: every phase of all trains, and of the schedules that none applies. The value has the sizes of these.
   Answer<std::vector<CheckedSchedule>> check(const Cancellation* cancellation = nullptr);
 
   /// The values that a check gives a schedule, or those of the workspace that a train takes; none for a name that is neither.
   std::vector<lower::Override> default_values(const std::string& name, const Cancellation* cancellation = nullptr);
-  /// What else somebody asks of this version, under the same rules: a value is kept by who asks, and what `work` throws of Cancelled and std::bad_alloc becomes the
-  /// status. It may ask the document too.
+  /// Another request about this version, under the same rules: the caller keeps the value, and a Cancelled or std::bad_alloc that `work` throws becomes the
+  /// status. `work` may use the document too.
   struct Done {
     Status status = Status::done;
     std::vector<Diagnostic> diagnostics;
   };
   Done during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work);
-  /// What the expressions of the file come to, in its trains, or the chosen one, and in the schedules that a check compiles. Of a `.pir` file there is none.
+  /// The values of the expressions of the file in its trains, or the chosen one, and in the schedules that a check compiles. A `.pir` file has none.
   Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr) { return observations(path_, cancellation); }
-  /// The same of the expressions of another file that it uses, which are places of `files()`; no value where it uses none of that path.
+  /// The same for another file that it uses, with ranges of `files()`; no value if it uses none of that path.
   Answer<lower::Observations> observations(std::string_view path, const Cancellation* cancellation);
 
   /// Whether the answers may depend on that file.
   bool may_read(std::string_view path) const { return files_.may_read(path); }
-  /// The files that it read from the disk and that are others there now. May be asked by any thread.
+  /// The files that have changed on the disk since it read them. Thread-safe.
   std::vector<std::string> changed_on_disk() const { return files_.changed_on_disk(); }
 
  private:
-  /// What a request gave, kept for who asks again.
+  /// A kept result of a request.
   template <typename T>
   struct Kept {
     std::shared_ptr<const T> value;  // null: none
     std::vector<Diagnostic> diagnostics;
   };
-  /// What the last few requests of a kind gave, the newest first.
+  /// The results of the last few requests of a kind, the newest first.
   template <typename T>
   class Recent {
    public:
     explicit Recent(std::size_t most) : most_(most) {}
-    /// Of that request: stays where it is until the next one.
+    /// The entry of that request; valid until the next one.
     std::unique_ptr<Kept<T>>& of(const std::string& request) {
       const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each.first == request; });
       if (found != kept_.end()) {
@@ -137,7 +137,7 @@ class Document {
       }
       return kept_.front().second;
     }
-    /// Gives back what can be made again. False: there was nothing.
+    /// Frees results that can be computed again. False if there were none.
     bool forget() { return std::erase_if(kept_, [](const auto& each) { return each.second != nullptr; }) > 0; }
 
    private:
@@ -146,14 +146,14 @@ class Document {
   };
   /// A plan of 64 ranks and 256 microbatches takes about 50 MB, a subject a few.
   static constexpr std::size_t kSubjects = 16, kPlans = 4;
-  /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before; where memory does not suffice, again without what is kept of other requests.
+  /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before; without enough memory, again after dropping the results of other requests.
   template <typename T, typename Work>
   Answer<T> answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work);
   template <typename T, typename Work>
   Answer<T> made(std::unique_ptr<Kept<T>>& kept, const Work& work);
-  /// Gives back all plans and subjects that nobody holds. False: there were none.
+  /// Frees all plans and subjects that no caller holds. False if there were none.
   bool forget();
-  /// Analyses what was not analysed; gives the program's diagnostics to nobody.
+  /// Analyses the program unless that was done; drops its diagnostics.
   bool analysed();
 
   const std::string path_;

@@ -1,10 +1,10 @@
 #pragma once
-// The file system as a document sees it: texts that an editor holds, before what lies on the disk.
+// The file system as a document sees it: texts that an editor holds replace the files on the disk.
 //
 //   OpenFiles files(disk, {{"lib/net.pipe", text}});
 //   files.read("./lib/net.pipe", limit).text == text
 //
-// Guarantees: the open texts are those of the moment when it was made. Paths that differ only in `.` and `..` name one file.
+// Guarantees: the open texts are those of its creation. Paths that differ only in `.` and `..` name one file.
 
 #include <atomic>
 #include <map>
@@ -31,17 +31,17 @@ class OpenFiles : public source::FileSystem {
 
   source::ReadResult read(std::string_view path, std::uint64_t limit) const override;
 
-  /// No further file will be asked for.
+  /// Reading is over: no further file will be read.
   void end_reading() { asked_->ended = true; }
-  /// Whether that file was asked for, or may still be. May be called by another thread.
+  /// Whether that file was read, or may still be. Thread-safe.
   bool may_read(std::string_view path) const;
-  /// The files that the disk has in another state than when they were read: written, gone or back. May be called by another thread.
+  /// The files that have changed on the disk since they were read: written, removed or back. Thread-safe.
   std::vector<std::string> changed_on_disk() const;
 
  private:
   struct Asked {
     std::mutex mutex;
-    std::map<std::string, std::uint64_t, std::less<>> paths;  // with a digest of what the disk had
+    std::map<std::string, std::uint64_t, std::less<>> paths;  // with a digest of the contents on the disk
     std::atomic<bool> ended = false;
   };
 

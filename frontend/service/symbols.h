@@ -1,5 +1,5 @@
 #pragma once
-// The declarations of a file, and the names that use them, as editors want them: outline, definition, highlight.
+// The declarations of a file, and the names that use them, for editors: outline, definition, highlight.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ struct Symbol {
   std::string doc;              // the text of its `///` comment
 };
 
-/// A name, and the name where it is declared, which may lie in another file.
+/// A name, and its declaration, which may be in another file.
 struct Use {
   SourceRange range;
   SourceRange declaration;
@@ -31,7 +31,7 @@ struct Use {
 /// In text order.
 std::vector<Symbol> symbols_of(const ast::Module& module);
 
-/// What the analysis resolved in the entry file: names of locals, params, functions, named arguments, meshes, axes and dimensions; not those of labels and builtins.
+/// The names that the analysis resolved in the entry file: locals, params, functions, named arguments, meshes, axes and dimensions; not labels and builtins.
 std::vector<Use> uses_of(const sema::Program& program);
 
 }  // namespace piper::service

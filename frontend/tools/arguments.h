@@ -50,10 +50,10 @@ struct CommandRow {
   Command command;
   const char* name;
   const char* usage;
-  std::size_t least_words, most_words;  // behind the command, without options
+  std::size_t least_words, most_words;  // after the command, without options
   const char* summary;
   const char* details;
-  const char* input;  // what IN or FILE may be; empty: the command reads none
+  const char* input;  // the legal values of IN or FILE; empty: the command reads none
 };
 
 struct OptionRow {
@@ -67,7 +67,7 @@ struct OptionRow {
 std::span<const CommandRow> command_rows();
 std::span<const OptionRow> option_rows();
 
-/// False, and `error` says what is wrong and what to write instead.
+/// False, and `error` has the message and a correction.
 bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error);
 
 /// The text of `piper --help`, or of `piper COMMAND --help`; `train` lists the environment of the runtime too.

@@ -1,5 +1,5 @@
 #pragma once
-// What the driver needs from its surroundings. Passed in, so that tests run the same object in process.
+// The environment of the driver. Passed in, so that tests run the same object in process.
 
 #include <functional>
 #include <istream>
@@ -21,10 +21,10 @@ struct Console {
   std::function<unsigned()> columns = {};  // `err` is a terminal this wide right now: progress may rewrite its line; none or 0: it is none
   std::function<unsigned()> out_columns = {};  // the same of `out`: pictures are folded to it, and coloured
   std::istream* in = nullptr;  // null: there is no input
-  /// What somebody types: lines of a stream, of a terminal that knows nothing else, or keys.
+  /// The form of the input: lines of a stream, of a terminal without raw mode, or keys.
   enum class Typed { stream, lines, keys } typed = Typed::stream;
-  CudaMachine* cuda = nullptr;  // what `train --device cuda` runs on; null: the GPU of this machine
-  std::string program = {};  // of this process, to run it again; empty: that is not done
+  CudaMachine* cuda = nullptr;  // the machine of `train --device cuda`; null: the GPU of this machine
+  std::string program = {};  // of this process, to start it as a child; empty: no children
 };
 
 /// Exit codes of every command.

@@ -14,13 +14,13 @@
 
 namespace piper::tools {
 
-/// Where CUDA comes from: this machine, or what a test puts in its place.
+/// The source of CUDA: this machine, or a replacement in tests.
 class CudaMachine {
  public:
   virtual ~CudaMachine() = default;
   /// The GPU of that number on this machine. Null with the reason in `failure`.
   virtual std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu, runtime::Failure& failure) = 0;
-  /// What carries messages between processes. Null with the reason in `failure`.
+  /// The communication between processes. Null with the reason in `failure`.
   virtual std::unique_ptr<runtime::cuda::Nccl> open_nccl(runtime::Failure& failure) = 0;
   /// The kernels of a job and those of the runtime, as the driver loads them. False with the reason in `failure`.
   virtual bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, runtime::Failure& failure) = 0;
@@ -32,21 +32,22 @@ struct CudaDevice {
   CudaMachine* machine = nullptr;
   std::unique_ptr<runtime::cuda::Driver> driver;  // until an executor has it; the next one opens another
   std::string name;
-  std::string asked = {};                         // what the command line asks of all processes together
+  std::string asked = {};                         // options of the command line that all processes share
   runtime::ProcessGroup* group = nullptr;         // null: all ranks run on this GPU
   std::unique_ptr<runtime::cuda::Nccl> nccl;      // with a group, until an executor has it; the next one opens it again
 
   /// On its machine.
   std::uint32_t gpu() const { return group != nullptr ? group->launch().local_rank : 0; }
-  /// That of this process.
+  /// The rank of this process.
   std::uint32_t rank() const { return group != nullptr ? group->launch().rank : 0; }
 };
 
-/// Before anything is compiled: what is missing is told at once, to the other processes, too. Null after a diagnostic. The group must outlive the device.
+/// Called before compilation, so that missing parts are reported at once, also to the other processes. Null after a diagnostic. The group must outlive the
+/// device.
 std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* group);
 
-/// The executor of a job for CUDA, or null with the reason in `failure`; null without one when stopped. `tables`: those of the job; of several processes this one keeps its rank
-/// there, and the others have compiled the same or there is a failure.
+/// The executor of a job for CUDA, or null with the reason in `failure`; null without one when stopped. `tables`: those of the job; one of several processes
+/// keeps only its rank there, and fails unless the others have compiled the same.
 std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, runtime::Failure& failure);
 
 }  // namespace piper::tools

@@ -1,5 +1,5 @@
 #pragma once
-// What a plan becomes on CUDA: as text of `show program`, and as the files of `build`.
+// The CUDA form of a plan: as text of `show program`, and as the files of `build`.
 
 #include <string>
 

@@ -14,18 +14,18 @@
 
 namespace piper::tools {
 
-/// Those of `train`, as `--help` prints them.
+/// The variables of `train`, as `--help` prints them.
 std::vector<runtime::OptionRow> environment_variables();
-/// Those of `repl`.
+/// The variables of `repl`.
 std::vector<runtime::OptionRow> session_variables();
 
-/// Warns of every variable whose name begins with `PIPER_` and is none of them.
+/// Warns of every unknown variable whose name begins with `PIPER_`.
 void report_unknown_variables(const std::map<std::string, std::string>& environment, DiagnosticSink& sink);
 
 /// How generated programs are built. A variable that is empty counts as unset.
 backend::JitOptions jit_options(const std::map<std::string, std::string>& environment);
 
-/// Where `repl` keeps what was typed; empty: nowhere.
+/// The path of the history of `repl`; empty: none is kept.
 std::string history_path(const std::map<std::string, std::string>& environment);
 
 }  // namespace piper::tools

@@ -2,7 +2,7 @@
 // Memory for a process that compiles once and ends: large tables come from the heap, in large pages, and stay in the process when they are freed.
 //
 // A million nodes touch some hundred thousand pages of 4 KiB for the first time, each with a trap into the kernel; pages of 2 MiB need a few dozen.
-// Where the system has none, and under allocators other than glibc's, nothing changes.
+// Without large pages, and with allocators other than glibc's, it has no effect.
 
 #include <condition_variable>
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace piper::tools {
 
-/// Before the tables grow; further calls do nothing. Address space is reserved, memory is not.
+/// Call before the tables grow; further calls do nothing. Address space is reserved, memory is not.
 void use_large_heap();
 
 /// Has the system clear the next pages of the large heap on a thread of its own while the caller works: clearing is a tenth of what `check` of 200,000
-/// nodes does, and the caller would stand still meanwhile. Its thread sleeps until then: one that is woken goes to an idle core, where a new one often
-/// shares that of its maker.
+/// nodes does, and would block the caller. The thread is started early and sleeps until then, because a woken thread goes to an idle core, but a new one
+/// often shares the core of its creator.
 class HeapFiller {
  public:
   HeapFiller();
   HeapFiller(const HeapFiller&) = delete;
   HeapFiller& operator=(const HeapFiller&) = delete;
-  /// What is not yet cleared is left to who touches it.
+  /// Stops; pages that are not cleared yet are cleared on first access.
   ~HeapFiller();
 
-  /// Begins with the `bytes` behind those in use, and leaves what an earlier call has not come to. Nothing happens without a large heap, for few bytes, or on
+  /// Clears the next `bytes` after those in use, and abandons the rest of an earlier call. Nothing happens without a large heap, for few bytes, or on
   /// one core.
   void fill(std::size_t bytes);
 

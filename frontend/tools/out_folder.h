@@ -1,7 +1,7 @@
 #pragma once
 // The folder that `--out` names, held for one run: two runs in it would write over each other's files.
 //
-// Guarantees: the lock is the kernel's, so that of a run which was killed holds nobody up; programs that this one starts do not inherit it.
+// Guarantees: the lock is the kernel's, so a killed run leaves none behind; child processes do not inherit it.
 //
 //   OutFolder folder;
 //   if (!folder.hold(session)) return session.finish();   // P6113: `out` is in use by a run ...

@@ -18,8 +18,8 @@ namespace piper::tools {
 
 struct ProductRow {
   PiperGemm call;
-  int places = 0;                // of the bodies that multiply so
-  const char* library = "";      // who multiplies there on this machine
+  int places = 0;                // of the bodies with this product
+  const char* library = "";      // the library used on this machine
   std::optional<double> gflops;  // 10^9 operations per second on one thread
 };
 

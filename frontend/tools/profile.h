@@ -1,10 +1,10 @@
 #pragma once
-// What a recorded run says: what each body, library call and message took, and where its last step went.
+// Times of a recorded run: of each body, library call and message, and of the parts of its last step.
 //
 //   const Profile profile = profile_of(dag, programs, executor.recorded());
 //   profile_text(profile)                          // a line per rank
 //   profile_json(profile)                          // an object per rank
-//   service::cost_file_text(profile.costs)         // what `simulate --costs` reads
+//   service::cost_file_text(profile.costs)         // the input of `simulate --costs`
 
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// The processes of a run on several GPUs, as `train --device cuda` finds them in the environment: which of them this is, and the group that they form.
+// The processes of a run on several GPUs, as `train --device cuda` finds them in the environment: the rank of this one, and their group.
 
 #include <memory>
 #include <optional>
@@ -15,10 +15,10 @@ struct RunProcesses {
   std::unique_ptr<runtime::ProcessGroup> group = {};    // null: this process has all ranks
 };
 
-/// Meets the others, where the environment speaks of any; refuses what does not fit the program.
+/// Connects to the others, if the environment has any; refuses an environment that does not fit the program.
 RunProcesses meet_processes(Session& session, const Session::Subject& subject, const runtime::Options& options);
 
-/// Warns where the environment speaks of several processes, which without `--device cuda` know nothing of each other.
+/// Warns if the environment has several processes, which without `--device cuda` run independently.
 void report_lone_processes(Session& session);
 
 }  // namespace piper::tools

@@ -30,7 +30,7 @@ class Session {
 
   Session(Console& console, const Arguments& arguments);
 
-  /// What the service does, with the diagnostics of this command.
+  /// Calls of the service, with the diagnostics of this command.
   bool open(const std::string& input) { return compilation_.open(input, sink_); }
   std::list<Subject> subjects(const std::string& name) { return compilation_.subjects(name, sink_); }
   std::optional<Subject> subject(const std::string& name, bool train_only) { return compilation_.subject(name, train_only, sink_); }
@@ -40,9 +40,9 @@ class Session {
   /// Both programs of a train are those of one model.
   std::optional<passes::Prepared> prepare(const Subject& subject) { return compilation_.prepare(subject, sink_); }
   std::optional<dag::Dag> compile(const Subject& subject, const passes::Prepared& prepared, bool forward_only);
-  /// All that the phases say of it; prints DAGs likewise.
+  /// Reports all diagnostics of the subject; prints DAGs likewise.
   void check(Subject& subject) { compilation_.check(subject, print_after(), sink_); }
-  /// Checks what a file holds beside its trains, and says which schedules were checked.
+  /// Checks the rest of a file beside its trains, and prints the checked schedules.
   void check_file();
 
   service::Compilation& compilation() { return compilation_; }
@@ -54,18 +54,18 @@ class Session {
   const Arguments& arguments() const { return arguments_; }
   /// Prints the diagnostics so far, which are no errors, as text: a reader should know them before a long run.
   void show_warnings();
-  /// Prints the diagnostics that were not printed yet; kClean or kDiagnostics. As JSON (to out) they are all of them, and only where there are errors or
+  /// Prints the diagnostics that were not printed yet; kClean or kDiagnostics. As JSON (to out) all of them are printed, but only if there are errors or
   /// the command is `check`: otherwise standard output is the command's own object, and warnings are text on err.
   int finish();
-  /// Where words for the reader go: standard output, or standard error where that is for JSON.
+  /// The stream for text: standard output, or standard error if standard output is for JSON.
   std::ostream& words() { return arguments_.format == "json" ? console_.err : console_.out; }
-  /// What standard output is, for pictures: a terminal, unless `-o` names a file. NO_COLOR leaves out its colours.
+  /// The screen of standard output, for pictures: a terminal, unless `-o` names a file. NO_COLOR leaves out its colours.
   pictures::Screen screen() const;
   /// Writes a command's output to -o or to standard output; false, and a diagnostic, when that fails.
   bool write(const std::string& text);
   /// Writes a file, and makes a folder; false, and a diagnostic, when that fails.
   bool write_file(const std::string& path, const std::string& text);
-  /// Whether a file can be written at the end of the command, which leaves it as it is until then.
+  /// Whether a file can be written at the end of the command; does not change it.
   bool check_writable(const std::string& path);
   bool make_folder(const std::string& path);
 

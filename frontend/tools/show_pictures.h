@@ -1,5 +1,5 @@
 #pragma once
-// What `show` draws: memory, traffic, timelines, and the metrics of a run.
+// The pictures of `show`: memory, traffic, timelines, and the metrics of a run.
 
 #include <optional>
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace piper::tools {
 
-/// Of a planned DAG.
+/// The memory of a planned DAG.
 std::string memory_picture(const Session& session, const dag::Dag& dag);
 std::string traffic_picture(const Session& session, const dag::Dag& dag);
 
-/// A timeline, in the format that is asked for. `dag` is at the level that they need. Nothing after a diagnostic.
+/// A timeline, in the requested format. `dag` is at the level that the costs need. Nothing after a diagnostic.
 std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, const views::SimulationCosts& costs);
 /// The same in units of time, overlap groups as one. Formats are those of pictures.
 std::optional<std::string> grid_picture(Session& session, const dag::Dag& dag, const views::SimulationCosts& costs);

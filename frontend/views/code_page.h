@@ -1,5 +1,5 @@
 #pragma once
-// The page of a diagnostic as it is read.
+// The page of a diagnostic for a reader.
 
 #include <string>
 

@@ -16,7 +16,7 @@
 
 namespace piper::views {
 
-/// Of everything less is better.
+/// Less is better for every figure.
 struct Compared {
   std::string name;
   passes::Timeline timeline;
@@ -28,29 +28,29 @@ struct Compared {
   std::optional<pictures::Picture> picture = {};  // where one was asked for
 };
 
-/// What is looked at, at which costs and sizes.
+/// The subject of a row, with costs and sizes.
 struct Look {
   std::string input, name;                      // a file, and a declaration of it; or a schedule of the library
-  std::string shown;                            // what the row is called
+  std::string shown;                            // the name of the row
   const SimulationCosts& costs;
   std::span<const lower::Override> overrides;   // it gets those that it takes
   bool picture = false;
 };
 
-/// What the figures of a schedule by itself are worth, on a line.
+/// A line that says how much the figures of a schedule by itself mean.
 std::string of_small_model(passes::Timeline::Unit unit);
 
 /// A row of one plan with its timeline; `declaration` is the text whose lines are counted.
 Compared compared(std::string name, passes::Timeline timeline, const dag::Dag& plan, std::string_view declaration);
-/// Of the train or schedule of that name, or the only one; empty where it is not known.
+/// The text of the train or schedule of that name, or the only one; empty if unknown.
 std::string_view declaration_text(const service::Compilation& compilation, const std::string& name);
 
 /// Compiles and simulates it. The overrides that it takes are noted in `taken`. Nothing after an error.
 std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink);
-/// `FILE.pipe:NAME` names one of several declarations, `FILE.pipe` and a name of the library what they are.
+/// Splits `FILE.pipe:NAME`, one of several declarations; `FILE.pipe` and a name of the library stay whole.
 std::pair<std::string, std::string> taken_apart(const std::string& word);
 
-/// Values of which a size has several, `m=4,8,16`, taken one by one in all combinations; `name` says which ones: ` m=4`. One without a name where there are none.
+/// One combination of sizes with several values, `m=4,8,16`; `name` is its label: ` m=4`. A single one without a name if no size has several.
 struct Sizes {
   std::string name;
   std::vector<lower::Override> overrides;

@@ -1,5 +1,6 @@
 #pragma once
-// What `show dag` prints for a reader: every node of the DAG once and what it reads, shortened where that is long, without the operations of bodies and without what each rank does at which place.
+// The text of `show dag` for a reader: every node of the DAG once with its inputs, shortened if long, without the operations of bodies and without the actions
+// of ranks.
 //
 //   on line[p: 1] {
 //     recv.F.stage0.mb[0..8].p1 on stream act.p0.to.p1
@@ -16,12 +17,12 @@
 namespace piper::views {
 
 struct DagViewOptions {
-  bool locations = false;  // where in the program each line is from
+  bool locations = false;  // the place in the program of each line
   bool bodies = false;     // with their operations
 };
 
-/// Nodes that are alike stand in one line (node_classes.h), by the devices that run them, and lines that repeat are folded (folded_text.h). The last lines say what is
-/// left out, and how to see it. Not read back: `dag::print` is.
+/// Similar nodes share one line (node_classes.h), by the devices that run them, and repeated lines are folded (folded_text.h). The last lines list the
+/// omissions, and how to see them. Not parsed back: `dag::print` is.
 std::string dag_view(const dag::Dag& dag, std::span<const directive::Directive> directives, const DagViewOptions& options);
 
 }  // namespace piper::views

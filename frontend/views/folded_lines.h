@@ -1,9 +1,9 @@
 #pragma once
-// The lines of a text of graphs or DAGs, read for what may repeat in them.
+// The lines of a text of graphs or DAGs, analysed for repetitions.
 //
 //   %block.1.add = add(%block.0.add, %x) : f32[dim: 8] @F region stage[0].block[1]
 //
-// has the shape `% = add(%, %) : f32[dim: 8] @F region stage[#].block[#]`, the indices `stage` 0 and `block` 1, and takes what two lines before it define.
+// has the shape `% = add(%, %) : f32[dim: 8] @F region stage[#].block[#]`, the indices `stage` 0 and `block` 1, and uses the values of two lines before it.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +16,16 @@
 
 namespace piper::views {
 
-/// A number that tells things of one kind apart, with the word before it: 3 and `block` of `block.3`, `block[3]` and `block3`, `mb` of `[mb: 3]`; or with the sign
-/// before it where that follows a number: `:` of `mb3:4`. A number that measures (`normal(0.7)`, `[2, 4]`) is none.
+/// A number that distinguishes things of one kind, with the word before it: 3 and `block` of `block.3`, `block[3]` and `block3`, `mb` of `[mb: 3]`; or with the
+/// sign
+/// before it where that follows a number: `:` of `mb3:4`. A number that measures (`normal(0.7)`, `[2, 4]`) is not an index.
 struct Index {
   std::string_view of;
   std::int64_t value = 0;
   std::size_t begin = 0, end = 0;  // the digits
 };
 
-/// Those of a name, from left to right.
+/// The indices of a name, from left to right.
 std::vector<Index> indices(std::string_view text);
 
 /// The text with every index gone, so that names of one form are equal: `%block..add` of `%block.3.add`.
@@ -44,15 +45,15 @@ class FoldedLines {
   std::size_t size() const { return lines_.size(); }
   std::string_view text(std::size_t line) const { return lines_[line].text; }
   std::size_t indent(std::size_t line) const;
-  /// Equal for lines that differ in nothing but indices and the names of values.
+  /// Equal for lines that differ only in indices and names of values.
   std::uint32_t shape(std::size_t line) const { return lines_[line].shape; }
   /// The next line of the same shape; the number of lines if there is none.
   std::size_t next(std::size_t line) const { return lines_[line].next; }
-  /// The next line that stands further to the left, likewise: a run does not go on behind it.
+  /// The next line with less indentation, likewise: a run ends before it.
   std::size_t end(std::size_t line) const { return lines_[line].end; }
-  /// Of lines of one shape as many.
+  /// The values that a line uses; lines of one shape have equally many.
   std::span<const Use> uses(std::size_t line) const;
-  /// Likewise. Not those of values that lines define.
+  /// The indices of a line, likewise, without those in names of defined values.
   std::span<const Index> numbers(std::size_t line) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Lines that stand several times, one repetition behind the other, with nothing that a reader could not tell from the first and from what is said about the last.
+// Adjacent repetitions of lines, from which a reader can reconstruct all by the first one and the statements about the last.
 //
 //   %block.1.norm = rms_norm(%block.0.add) : f32[dim: 8] @F region stage[0].block[1]
 //   %block.1.add = add(%block.0.add, %block.1.norm) : f32[dim: 8] @F region stage[0].block[1]
@@ -18,14 +18,14 @@
 
 namespace piper::views {
 
-/// The beginning of a line with what it is about, which names a repetition: `%block.11.norm.0.gain`, `param block.0.bias`, `F stage[0] mb[3]`.
+/// The beginning of a line up to its subject, which names a repetition: `%block.11.norm.0.gain`, `param block.0.bias`, `F stage[0] mb[3]`.
 std::string_view subject(std::string_view line);
 
 class FoldedRun {
  public:
   FoldedRun(const FoldedLines& lines, std::size_t begin, std::size_t period) : lines_(&lines), begin_(begin), period_(period) {}
 
-  /// One repetition more of those that follow; false if the lines there are none.
+  /// Adds the next repetition; false if the next lines are not one.
   bool add();
 
   std::size_t begin() const { return begin_; }
@@ -35,14 +35,15 @@ class FoldedRun {
   std::size_t saved() const { return (times_ - 1) * period_; }
   /// The first line names its repetition as the others do, so that a reader sees which indices move.
   bool is_named() const { return named_; }
-  /// What the last repetition has where the first line and the last one do not tell: "`%embed.0.add` is `%block.10.add.1`".
+  /// Statements about the last repetition that do not follow from the first line and the last one: "`%embed.0.add` is
+  /// `%block.10.add.1`".
   std::vector<std::string> said() const;
   std::size_t num_said() const { return moves_said_.size() + num_taken_said(taken_); }
 
  private:
   using Use = FoldedLines::Use;
 
-  /// Where an index stands in the first repetition.
+  /// The position of an index in the first repetition.
   struct Place {
     std::size_t line = 0, slot = 0;
     auto operator<=>(const Place&) const = default;
@@ -56,17 +57,17 @@ class FoldedRun {
     };
     std::int64_t step = 0;
     Place first;        // of those that move
-    bool said = false;  // no name tells the step: all move but those that names or words show to stay
+    bool said = false;  // no name shows the step: all move except those that names or words show to stay
     std::unordered_map<std::int64_t, Value> values;
   };
 
-  /// An index of what names the first repetition, and how far a reader sees it move.
+  /// An index in the name of the first repetition, and its visible step.
   struct Name {
     Index index;
     std::int64_t step = 0;
   };
 
-  /// A value from outside of the repetitions, by its name in the first one. What still holds of the names that stand for it in the others:
+  /// A value from outside of the repetitions, by its name in the first one, and the properties of its names in the others so far:
   struct Taken {
     std::string_view first, second, now;
     std::size_t line = 0;           // that defines it
@@ -104,7 +105,7 @@ class FoldedRun {
   std::vector<Name> names_;
   std::vector<Place> moves_said_;
   std::vector<Taken> taken_;
-  std::vector<std::uint32_t> slots_;  // into taken_: what is taken, in the order of the lines
+  std::vector<std::uint32_t> slots_;  // into taken_, in the order of the lines
 };
 
 }  // namespace piper::views

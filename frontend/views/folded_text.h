@@ -1,5 +1,5 @@
 #pragma once
-// The text of a graph or a DAG for a reader: what repeats stands once.
+// The text of a graph or a DAG for a reader: repetitions are printed once.
 //
 //   %block.0.norm.0.gain = weight f32[dim: 64] "block.0.norm.0.gain" ones
 //   ...
@@ -11,15 +11,15 @@
 
 namespace piper::views {
 
-/// Runs of lines that follow each other and differ in nothing but the names that they define, and in what a reader can tell from the first repetition and from the
-/// line in place of the others, which says how often they stand more. Operations, types, attributes, sizes, initial values and what flows inside a repetition are the
-/// same. Of indices (`block[3]`, `mb1`) and of names from outside of a repetition:
-/// - What the first line's name and the last one's show to move (`block` from 0 to 11) moves alike, each time as far, wherever that word stands with a number.
-/// - Where another word's numbers move (`stage[0]` is `stage[1]`), or stay though the word moves, that is said; numbers of one word move alike, or stay.
-/// - A name whose numbers do not move so is said by the last one: it is a value that stays, that moves as the indices do from the second repetition on, or that the
-///   repetition before gives.
-/// - Where more would have to be said than four things it is no run.
-/// Lists of long lines are shortened likewise (short_lists.h). Not read back: the whole text is.
+/// Folds runs of adjacent lines that differ only in the names that they define, and in parts that follow from the first repetition and from the line in place
+/// of the others, which gives their number. Operations, types, attributes, sizes, initial values and the data flow inside a repetition are the same. Rules for
+/// indices (`block[3]`, `mb1`) and names from outside of a repetition:
+/// - A word that moves between the names of the first and the last line (`block` from 0 to 11) moves by the same step at each occurrence with a number.
+/// - If another word's numbers move (`stage[0]` is `stage[1]`), or stay though the word moves, the line says so; numbers of one word move alike, or stay.
+/// - For a name whose numbers do not move so, the line gives the last one: a value that stays, that moves with the indices from the second repetition on, or
+/// that the repetition before gives.
+/// - Lines that would need more than four such statements are not a run.
+/// Lists of long lines are shortened likewise (short_lists.h). Not parsed back: the whole text is.
 std::string folded(std::string_view text);
 
 }  // namespace piper::views

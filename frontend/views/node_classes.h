@@ -1,5 +1,5 @@
 #pragma once
-// Nodes of a DAG that differ in nothing but their indices along split dimensions, and read alike: what a reader sees as one.
+// Nodes of a DAG that differ only in their indices along split dimensions, and have similar inputs: one class for a reader.
 //
 //   F.stage1.mb0 (recv.F.stage0.mb0.p1), ..., F.stage1.mb7 (recv.F.stage0.mb7.p1)   ->   F.stage1.mb[0..8] (recv.F.stage0.mb.p1)
 
@@ -12,26 +12,26 @@
 
 namespace piper::views {
 
-/// Of nodes, those along one split dimension.
+/// The indices of nodes along one split dimension.
 struct Indices {
   enum class Kind : std::uint8_t {
     none,     // they are not split along it
-    own,      // of each node that reads, the one at its own index plus `offset`
+    own,      // for each reader, the node at its own index plus `offset`
     listed,   // `values`
-    various,  // not the same for all that read
+    various,  // not the same for all readers
   };
   Kind kind = Kind::none;
   std::int32_t offset = 0;
   std::vector<std::int32_t> values;  // ascending
 };
 
-/// Per split dimension; nodes stand at all combinations, unless some are various.
+/// Per split dimension; there are nodes at all combinations, unless some are various.
 using IndexSet = std::array<Indices, dag::kMaxSplitDims>;
 
-/// As a name has it: `.mb[0..8].copy1` of those that are listed, `.mb` and `.mb-1` of its own and the one before, `.mb*` of various ones.
+/// As in names: `.mb[0..8].copy1` for listed indices, `.mb` and `.mb-1` for its own and the one before, `.mb*` for various ones.
 std::string index_text(const dag::Dag& dag, const IndexSet& at);
 
-/// What each member of a class reads.
+/// An input of each member of a class.
 struct Reading {
   struct Term {
     dag::NodeId first;        // one that the first member reads; invalid: no node made the values
@@ -50,7 +50,7 @@ struct NodeClass {
   std::vector<Reading> readings;
 };
 
-/// Every node is in one class. Classes stand in the order of their first members, members likewise: the global one where the level has it, otherwise by id.
+/// Every node is in one class. Classes are in the order of their first members, members likewise: the global order if the level has it, otherwise by id.
 std::vector<NodeClass> node_classes(const dag::Dag& dag);
 
 }  // namespace piper::views

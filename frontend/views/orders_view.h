@@ -1,5 +1,5 @@
 #pragma once
-// What `show orders` and `show grid` print of an orders table.
+// The output of `show orders` and `show grid` for an orders table.
 
 #include <string>
 #include <vector>
@@ -10,17 +10,17 @@
 
 namespace piper::views {
 
-/// One line per rank; `&` joins the members of an overlap group, `#1` tells operations of one name apart: pieces of a region, or its calls.
+/// One line per rank; `&` joins the members of an overlap group, `#1` distinguishes operations of one name: segments of a region, or its calls.
 std::string orders_text(const passes::OrdersTable& table);
 
-/// What each operation of each row is called in the text and the grid.
+/// The name of each operation of each row in the text and the grid.
 std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& table);
 
 /// The schema of `show orders --format json`.
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag);
 
-/// One row per rank, one column per operation: F, R, BI and BW take one, B takes two, messages none. `dag` is the one of the table. Where columns are no units of the
-/// timeline of operations, which has two stages per rank or stages of unequal cost, a line says what they are and gives the figures of that timeline at unit costs.
+/// One row per rank, one column per operation: F, R, BI and BW take one, B takes two, messages none. `dag` is the one of the table. If columns are not units of
+/// the timeline of operations (two stages per rank, or stages of unequal cost), a line explains them and gives the figures of that timeline at unit costs.
 std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, passes::StageCosts stages = passes::StageCosts::weighed);
 
 }  // namespace piper::views

@@ -1,5 +1,5 @@
 #pragma once
-// What is told of a schedule of the standard library: what its file says of it, its figures and its grid at the sizes given, and the others beside it.
+// The page of a schedule of the standard library: its documentation, its figures and its grid at the given sizes, and the others beside it.
 
 #include <list>
 #include <optional>
@@ -16,7 +16,7 @@ struct SchedulePage {
   std::vector<lower::Override> sizes;  // those given, and 4 for each other axis, 8 for each other number
   std::string prose = {}, figures = {}, grid = {};
   std::list<Compared> all = {};        // it and the others that have such sizes
-  std::string without = {};            // the others, and why
+  std::string without = {};            // the skipped ones, with reasons
 };
 
 /// `name` is one of `Compilation::library_schedules`. Nothing after an error.

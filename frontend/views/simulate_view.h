@@ -1,5 +1,5 @@
 #pragma once
-// What `simulate` prints of a timeline.
+// The output of `simulate` for a timeline.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace piper::views {
 
-/// Figures, a row per rank, and where the time of the critical path goes, with source lines.
+/// Figures, a row per rank, and the parts of the critical path, with source lines.
 std::string simulation_text(const passes::Timeline& timeline, const LocationTable& locations);
 
 /// Makespan, span, peak.

@@ -1,5 +1,5 @@
 #pragma once
-// At which costs something is simulated, and the timeline of a compiled program at them.
+// The costs of a simulation, and the timeline of a compiled program at them.
 
 #include <optional>
 
