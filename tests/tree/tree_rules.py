@@ -3,26 +3,27 @@
 
     tree_rules.py ROOT RULE     prints each violation as `path:line: message`; exit 1 when there is one
 
-RULE: environment, includes, kinds, names, length, sources.
+RULE: citations, environment, includes, kinds, names, length, sources.
 """
 
 import pathlib
 import re
 import sys
 
+from citation_rule import citations
+
 TOP_FOLDERS = ("backend", "examples", "frontend", "grammar", "ir", "passes", "runtime", "stdlib", "tests")
 CODE = (".h", ".cpp", ".cc", ".inc", ".def")
 TEXT = CODE + (".py", ".sh", ".cmake", ".pipe", ".g4", ".cu")
 MAX_LINES = 600
 
-# What every part of the runtime may include of it.
+# The parts of the runtime that every part of it may include.
 RUNTIME = ("runtime/abi.h", "runtime/alignment.h", "runtime/device/", "runtime/device_abi.h", "runtime/dtypes.h", "runtime/failure.h", "runtime/kernel_math.h", "runtime/options.h", "runtime/phase.h", "runtime/shared_library.h",
            "runtime/trace/")
 
 # Folder -> what it may include of ours, as path prefixes. The first prefix that fits a file counts.
 OWN = {
     "frontend/tools/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/"),
-    "frontend/api/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/"),
     "frontend/lsp/": ("backend/", "frontend/ast/", "frontend/format/", "frontend/lower/", "frontend/lsp/", "frontend/parse/", "frontend/pictures/", "frontend/sema/",
                       "frontend/service/", "frontend/source/", "frontend/views/", "ir/", "passes/"),
     "frontend/repl/": ("backend/", "frontend/", "ir/", "passes/"),
@@ -41,11 +42,10 @@ OWN = {
     "runtime/": ("runtime/",),
     "ir/": ("embedded/", "ir/"),
     "tests/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/", "tests/"),
-    "examples/": ("frontend/api/",),
 }
 
 # The top of `frontend` sees the rest of it; nothing below may look up.
-FRONTEND_TOP = ("frontend/tools/", "frontend/api/", "frontend/lsp/", "frontend/pictures/", "frontend/repl/", "frontend/service/", "frontend/views/")
+FRONTEND_TOP = ("frontend/tools/", "frontend/lsp/", "frontend/pictures/", "frontend/repl/", "frontend/service/", "frontend/views/")
 
 # Libraries: which headers are theirs, and where these may be included.
 LIBRARIES = {
@@ -60,7 +60,7 @@ LIBRARIES = {
     "Google Benchmark": (r"benchmark/.*", ("tests/",)),
 }
 
-# Of LLVM, containers and support: no IR, no code generation.
+# Only containers and support of LLVM: no IR, no code generation.
 LLVM_PARTS = re.compile(r"llvm/(ADT|Support|LineEditor|Config)/.*")
 
 VAGUE_NAMES = re.compile(r"(^|[._-])(utils?|helpers?|common|misc)([._-]|$)", re.IGNORECASE)
@@ -102,7 +102,7 @@ def check_include(root, path, quote, target):
     if not any(target.startswith(prefix) for prefix in first_rule(path, OWN)):
         return f"{path.split('/')[0]} may not include this"
     if path.startswith("frontend/") and not path.startswith(FRONTEND_TOP) and target.startswith(FRONTEND_TOP):
-        return "the phases of frontend may not include its tools or API"
+        return "the phases of frontend may not include its tools"
     return None
 
 
@@ -195,7 +195,7 @@ def kinds(root):
                 yield f"{name}:{number}: `default:` among kinds of nodes: name the others, so that a new one does not compile before it has a case"
 
 
-RULES = {"environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "sources": sources}
+RULES = {"citations": citations, "environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "sources": sources}
 
 
 def main():
