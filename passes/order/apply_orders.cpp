@@ -25,9 +25,9 @@ using directive::RankSteps;
 
 namespace {
 
-/// How many ranks are told what they lack.
+/// Maximum number of ranks for which missing operations are reported.
 constexpr std::size_t kMaxReports = 8;
-/// Errors after which operations are not looked at any more: of so many the user sees a page.
+/// After this many errors no further operations are checked, because only the first page is shown.
 constexpr std::size_t kEnoughErrors = 1000;
 
 class Application {
@@ -52,7 +52,7 @@ class Application {
     if (sink_.error_count() == errors) places_.check();
     if (sink_.error_count() == errors) report_incomplete();
     if (sink_.error_count() > errors) return std::nullopt;
-    // From here on the operation is the line to blame, and it says where members of a group stand in the text. What runs again for a backward that it names is there because of another line.
+    // From here on the location of a node is the operation that names it. An implicit `R` keeps the location of its `recompute` line.
     all_hold(dag_.context->cancellation, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         const bool named = dag_.nodes[i].pass != Pass::R || named_again_.contains(NodeId::at(i));
@@ -65,18 +65,19 @@ class Application {
 
  private:
   using Units = std::vector<std::uint32_t>;
-  /// A communication at this rank and the chunk that an operation names it for: a bucket's reduction may be named for each of its regions.
+  /// A communication at this rank and the chunk for which an operation names it: a bucket's reduction may be named for each of its
+  /// regions.
   struct Named {
     NodeId comm;
     ChunkId chunk;
     friend auto operator<=>(const Named&, const Named&) = default;
   };
 
-  /// What runs again and stands in an order is not put before its backward.
+  /// An `R` that an order names is not put before its backward implicitly.
   void find_named_again() {
     recomputes_ = !dag_.forward_only && std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const Chunk& chunk) { return chunk.bodies[static_cast<std::size_t>(Pass::R)].valid(); });
     if (!recomputes_) return;
-    DiagnosticSink unread(sink_.locations());  // what matches nothing is told where it is applied
+    DiagnosticSink unread(sink_.locations());  // selectors without matches are reported when they are applied
     std::vector<NodeId> named;
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* order = std::get_if<Order>(&directive);
@@ -87,7 +88,7 @@ class Application {
     named_again_.insert(named.begin(), named.end());
   }
 
-  /// What runs again directly before a piece of backward work; invalid: nothing does, or an order says where.
+  /// The `R` that runs directly before a backward chunk; invalid if there is none or an order names it.
   NodeId again_before(NodeId node) {
     const Node& work = dag_.node(node);
     if (work.pass != Pass::B && work.pass != Pass::BI) return {};
@@ -95,7 +96,7 @@ class Application {
     return again.valid() && !named_again_.contains(again) ? again : NodeId();
   }
 
-  /// It takes its place for the operation that names the backward.
+  /// Places the `R` for the operation that names its backward.
   void take_again(NodeId again, LocId loc) {
     seen_in_[again.index()] = claim_;
     before_ += NamedPlaces::summand(again);
@@ -106,7 +107,7 @@ class Application {
     }
   }
 
-  /// Each piece of backward work with what runs again before it.
+  /// Inserts the implicit `R` before each backward of the current step.
   void insert_second_forwards() {
     if (!recomputes_) return;
     std::vector<NodeId> all;
@@ -120,7 +121,7 @@ class Application {
     work_.swap(all);
   }
 
-  /// What runs again for the backwards of a group does so before it, but where the forward itself stands in the group.
+  /// The implicit `R`s of the backwards of a group run before the group, except if their forward is in the group.
   void place_second_forwards(const OrderStep& group, Units& previous) {
     std::vector<std::pair<NodeId, LocId>> found;
     llvm::DenseSet<NodeId> forwards;
@@ -128,7 +129,7 @@ class Application {
     for (const auto& [again, loc] : found) {
       const Node& node = dag_.node(again);
       if (forwards.contains(selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance)))) continue;
-      if (seen_in_[again.index()] == claim_) continue;  // its backward is named twice, which is told
+      if (seen_in_[again.index()] == claim_) continue;  // its backward is named twice, which is reported
       take_again(again, loc);
       out_.text_position[again.index()] = next_position_++;
       const std::uint32_t unit = graph_.unit_of(again);
@@ -219,7 +220,7 @@ class Application {
     }
   }
 
-  /// Members without work are no members: where one alone has work, its own groups are those of the rank.
+  /// Members without work are ignored: if only one member has work, its inner groups are the rank's groups.
   void place_group(const OrderStep& step, Units previous, Units& last) {
     std::size_t members = 0;
     for (const std::uint32_t child : children_of(step)) members += has_work(order_->steps[child]) ? 1 : 0;
@@ -252,7 +253,7 @@ class Application {
     }
   }
 
-  /// Whether chunks run in a step: not in communication, which has its issue point and no place in a group.
+  /// Whether a step runs chunks; communication only has an issue point and is no member of a group.
   bool has_work(const OrderStep& step) const {
     if (step.kind == OrderStep::Kind::op) {
       const std::span<const OrderOp> ops = ops_of(step);
@@ -265,7 +266,7 @@ class Application {
   std::span<const OrderOp> ops_of(const OrderStep& step) const { return std::span(order_->ops).subspan(step.first, step.count); }
   std::span<const std::uint32_t> children_of(const OrderStep& step) const { return std::span(order_->children).subspan(step.first, step.count); }
 
-  /// The pieces that one operation names follow each other in data order.
+  /// Several chunks of one operation run in data order.
   void place_operation(const OrderStep& step, const Units& previous, Units& last) {
     work_.clear();
     gathers_.reset();
@@ -290,7 +291,7 @@ class Application {
     }
   }
 
-  /// Adds what an operation names to the work of its step; communication is placed.
+  /// Adds the chunks of an operation to the work of its step; places communication.
   void place_op(const OrderOp& op, const Units& previous) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
     polls_.visit();
@@ -306,7 +307,7 @@ class Application {
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
       const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
-      if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
+      if (wider && std::exchange(wider_told_, true)) return;  // an error of the rank, not of each operation
       return reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
     }
     if (op.part == Part::gather) return find_gathers();
@@ -332,7 +333,7 @@ class Application {
     if (!named_.empty()) find_named_early(node);
   }
 
-  /// Communication that the rank names before this work, which makes what it carries. Members of a group have no order among them.
+  /// Communication that the rank names before this work, which makes its values. Members of a group are unordered.
   void find_named_early(NodeId work) {
     const WorkGraph& graph = pending_.connected();
     for (const std::uint32_t unit : graph.successors(graph.unit_of(work))) {
@@ -367,7 +368,7 @@ class Application {
         }
       }
     }
-    // Forward alone makes fewer messages: none of what only backwards read.
+    // Forward-only programs have no messages for values that only backwards read.
     if (named.empty() && dag_.forward_only) return;
     if (named.empty()) return reports_.no_communication({*order_, op, *rank_}, nodes_.front());
     std::sort(named.begin(), named.end());
@@ -396,7 +397,7 @@ class Application {
     }
   }
 
-  /// Whose cut parameters a named gather brings: the work that its operation names and that stands behind it; with a backward what runs again before it.
+  /// Finds the readers of a named all-gather: the work of its operation that comes after it, and the implicit `R` of a backward.
   void find_gathers() {
     if (!gathers_) gathers_.emplace();
     const auto find = [&](NodeId work) {
@@ -415,7 +416,7 @@ class Application {
     }
   }
 
-  /// Replicas, which may have orders of their own, gather together: what they name is one gather each.
+  /// Replicas may have orders of their own but take part in the same all-gathers: joins their named all-gathers.
   void join_gathers() {
     std::vector<Dag::PlacedGather> own(std::make_move_iterator(out_.gathers.begin() + static_cast<std::ptrdiff_t>(gathers_before_)), std::make_move_iterator(out_.gathers.end()));
     out_.gathers.resize(gathers_before_);
@@ -434,10 +435,10 @@ class Application {
     }
   }
 
-  /// Of parameters that are cut, and not behind their update.
+  /// An all-gather of parameters sharded at rest, not one after an update.
   bool gathers_for_work(const Node& node) const { return unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
 
-  /// They stand behind the step before, and are for the work that they name up to the next gather that names it.
+  /// Named all-gathers come after the previous step and serve their work until the next all-gather that names it.
   void place_gathers(const RankOp& at, const Units& previous) {
     const auto& [uses, late] = *gathers_;
     if (uses.empty() && late.valid()) return reports_.gathered_late(at, late, out_.loc[late.index()]);
@@ -456,7 +457,7 @@ class Application {
     }
   }
 
-  /// Members of a group must not need each other. `starts`: where each member begins in `placed_`, and the end.
+  /// Members of a group must not need each other. `starts`: the begin of each member in `placed_`, and the end.
   void check_independent(const OrderStep& step, const std::vector<std::size_t>& starts) {
     for (std::size_t a = 0; a + 2 < starts.size(); ++a) {
       for (std::size_t b = a + 1; b + 1 < starts.size(); ++b) {
@@ -499,14 +500,14 @@ class Application {
     if (!missing.empty()) incomplete_.emplace_back(rank_, std::move(missing));
   }
 
-  /// Where nothing else is wrong: what a rank lacks may stand in the order of another.
+  /// Only if there are no other errors, because operations missing here may be in the order of another rank.
   void report_incomplete() {
     for (std::size_t i = 0; i < std::min(incomplete_.size(), kMaxReports); ++i) reports_.lacks_work(*incomplete_[i].first, incomplete_[i].second);
   }
 
   Dag& dag_;
   const directive::Strategy& strategy_;
-  const PendingWorkGraph& pending_;  // for what follows edges
+  const PendingWorkGraph& pending_;  // for checks that follow edges
   const WorkGraph& graph_;           // its units, known before its edges
   const RoleTable& roles_;
   Selection& selection_;
@@ -521,32 +522,32 @@ class Application {
   std::uint32_t claim_ = 0;
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
-  bool recomputes_ = false;                  // something runs again
-  llvm::DenseSet<NodeId> named_again_;       // what runs again where an order says
+  bool recomputes_ = false;                  // there are `R`s
+  llvm::DenseSet<NodeId> named_again_;       // the `R`s that orders name
   bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
   std::vector<NodeId> nodes_;                // of the current OrderOp
   std::vector<NodeId> work_;                 // of the current step
   std::vector<NodeId> placed_;               // of the current outermost group
-  std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work that they lack
-  bool repeats_ = false;                     // the current rank names something twice; told
-  using Members = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // of groups, outermost first: the group, the member of it
+  std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work missing in their orders
+  bool repeats_ = false;                     // the current rank names something twice, which was reported
+  using Members = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // enclosing groups, outermost first: the group and the member of it
   struct Spot {
     LocId loc;
     Members members;
   };
   std::map<Named, Spot> named_;              // in the current rank: the operation
-  Members members_;                          // that the current step stands in
+  Members members_;                          // of the current step
   std::uint32_t num_groups_ = 0;
-  std::uint64_t before_ = 0;                 // the work of the current rank before the current step, as `NamedPlaces` sums it
+  std::uint64_t before_ = 0;                 // hash of the work of the current rank before the current step (`NamedPlaces`)
   NamedPlaces places_;
   struct Gathers {
-    std::map<NodeId, std::set<NodeId>> uses;     // by the gather of the whole step: what it is for
-    NodeId late;                                 // work that stands before the step; invalid: none
+    std::map<NodeId, std::set<NodeId>> uses;     // by the all-gather of the whole step: its readers
+    NodeId late;                                 // work named before the all-gather; invalid: none
   };
-  std::size_t gathers_before_ = 0;           // of the current rank: where its gathers begin
-  std::map<std::pair<NodeId, NodeId>, std::size_t> gather_of_;  // as `gathered_`, in the ranks before
-  std::optional<Gathers> gathers_;           // that the current step names
-  std::map<std::pair<NodeId, NodeId>, std::size_t> gathered_;  // in the current rank: by the gather of the whole step and work that reads it, which of `out_.gathers` is for it
+  std::size_t gathers_before_ = 0;           // the begin of the current rank's gathers
+  std::map<std::pair<NodeId, NodeId>, std::size_t> gather_of_;  // as `gathered_`, for earlier ranks
+  std::optional<Gathers> gathers_;           // of the current step
+  std::map<std::pair<NodeId, NodeId>, std::size_t> gathered_;  // in the current rank: (all-gather of the whole step, reader) -> index into `out_.gathers`
   std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
   std::vector<std::vector<NodeId>> by_set_;
 };

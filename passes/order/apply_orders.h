@@ -4,8 +4,9 @@
 //   rank pp0: F stage[0] mb[0]; { F stage[0] mb[1] } & { B stage[0] mb[0] }
 //     ->   F.stage0.mb0 before F.stage0.mb1, F.stage0.mb0 before B.stage0.mb0, the last two in overlap group 0
 //
-// Checked (grammar/README.md section 7, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
-// rank that holds it; members of a group do not need each other; replicas name the same communication behind the same steps. That no rank is claimed twice was seen before (`passes/selectors/check_orders`).
+// Checked (grammar/README.md section 7, items 7 and 8): each operation is work of the claimed devices; each chunk node occurs once in the order of
+// every claimed rank that runs it; members of a group do not need each other; replicas name the same communication after the same steps.
+// `passes/selectors/check_orders` has checked that no rank is claimed twice.
 
 #include <optional>
 #include <vector>
@@ -17,28 +18,28 @@
 
 namespace piper::passes {
 
-/// What the strategy's orders say, as edges between units.
+/// The strategy's orders as edges between units.
 struct ClaimedOrder {
   std::vector<Adjacency::Pair> edges;           // steps that follow each other
   std::vector<Adjacency::Pair> named;           // the step before a named communication -> that communication
-  std::vector<Adjacency::Pair> late;            // a named communication -> work behind it that makes what it carries, which no order can keep
+  std::vector<Adjacency::Pair> late;            // a named communication -> later work that makes its values, which no order can satisfy
   std::vector<std::pair<dag::NodeId, dag::NodeId>> waits;  // the same on one rank: its chunk, its member of the communication
-  std::vector<LocId> loc;                       // per node: the operation that names it (of communication, its member on that rank); invalid: none does
+  std::vector<LocId> loc;                       // per node: the operation that names it (for communication, its member on that rank); invalid: none
   std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
   std::vector<std::uint32_t> claim_of_role;     // position in dag.claims, or kUnclaimed
   std::vector<dag::Dag::PlacedGather> gathers;  // that operations name
   bool has_groups = false;
-  // For messages, where replicas have orders of their own.
+  // For messages, if replicas have orders of their own.
   struct Again {
     std::uint32_t claim;
     dag::NodeId node;
     LocId loc;
   };
-  std::vector<Again> again;                     // ascending by claim: the operation that names a node in another claim than the first that does
+  std::vector<Again> again;                     // ascending by claim: operations that name a node already named in an earlier claim
   struct First {
     std::uint32_t edge, named, late;
   };
-  std::vector<First> first_of_claim;            // per claim: where its edges begin
+  std::vector<First> first_of_claim;            // per claim: the begin of its edges
   static constexpr std::uint32_t kUnclaimed = 0xFFFFFFFFu;
 };
 

@@ -85,13 +85,13 @@ class Former {
     for (const CommId comm : at_position) {
       if (comm.valid()) messages[routes_.of_comm[comm.index()]].push_back(comm);
     }
-    // In the order of what the routes are, so that the numbering of communicators depends neither on positions nor on how device sets are numbered.
+    // Sorted by the content of routes, so that the numbering of communicators does not depend on positions or on the numbering of device sets.
     std::vector<std::size_t> sorted(routes_.list.size());
     for (std::size_t r = 0; r < sorted.size(); ++r) sorted[r] = r;
     std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return before(routes_.list[a], routes_.list[b]); });
     for (const std::size_t route : sorted) {
       const std::vector<CommId>& comms = messages[route];
-      if (comms.empty()) continue;  // all are on streams of the user's
+      if (comms.empty()) continue;  // all are on streams of the user
       const Communicators::Swap swap = widest_swap(reads(comms));
       if (swap.wanted - swap.unread <= 1) {
         add_pair(comms, swap);
@@ -133,7 +133,7 @@ class Former {
     add(std::move(made), swap);
   }
 
-  /// Their sequences are those of the linear order, which stands later.
+  /// Their sequences follow from the linear order, which is made later.
   void form_groups() {
     // Same member sets, axes, purpose and stream.
     std::map<std::tuple<std::vector<std::vector<std::int32_t>>, AxisMask, int, std::uint32_t>, std::vector<CommId>> groups;

@@ -20,7 +20,7 @@ Adjacency asked_for(const ClaimedOrder& claimed, const WorkGraph& graph) {
   return Adjacency(graph.units(), edges);
 }
 
-/// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting that these contradict each other.
+/// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting a contradiction between them.
 std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& asked, DiagnosticSink& sink) {
   std::vector<std::uint32_t> topological = topological_order(graph, asked);
   if (topological.size() == graph.units()) return topological;
@@ -28,7 +28,7 @@ std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const 
   return std::nullopt;
 }
 
-/// Where no order speaks, what runs again is a part of the backward behind it.
+/// An `R` without an order counts as part of the following backward.
 std::vector<bool> attached_units(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph) {
   std::vector<bool> attached(graph.units());
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {

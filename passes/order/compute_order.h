@@ -1,5 +1,5 @@
 #pragma once
-// One order of all work that agrees with what orders claim and with the data flow; what no order says is decided by list scheduling.
+// One order of all work that agrees with the claimed orders and with the data flow; list scheduling decides the rest.
 
 #include <optional>
 #include <vector>
@@ -11,10 +11,10 @@ namespace piper::passes {
 /// All chunk nodes in an order that agrees with every rank's.
 struct ComputeOrder {
   std::vector<dag::NodeId> nodes;
-  std::vector<std::uint32_t> topological;  // all units in an order that agrees with `nodes`, named communication and data flow; empty: not known
+  std::vector<std::uint32_t> topological;  // all units in an order that agrees with `nodes`, named communication and data flow; empty: unknown
 };
 
-/// As claimed, and for the rest as list scheduling decides. Nothing after reporting that the orders and the data flow contradict each other.
+/// Nothing after reporting a contradiction between the orders and the data flow.
 std::optional<ComputeOrder> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
                                           DiagnosticSink& sink);
 

@@ -39,7 +39,7 @@ void DataOrder::sort_as_written(std::vector<NodeId>& nodes) {
   start_visit();
   for (const NodeId node : nodes) visit(graph.unit_of(node));
   missing_.assign(nodes.size(), 0);
-  // What they lead to; chunks need each other only within one instance, as far as data flow inside a step goes.
+  // Follows edges from them; inside a step, data flows between chunks only within one instance.
   const auto for_each_next = [&](std::uint32_t number, auto&& take) {
     const std::uint32_t unit = reached_[number];
     for (const std::uint32_t next : graph.successors(unit)) {
@@ -52,7 +52,7 @@ void DataOrder::sort_as_written(std::vector<NodeId>& nodes) {
       ++missing_[number_[next]];
     });
   }
-  // The nodes are numbered as they are written, and all else, which is passed through at once, after them.
+  // The nodes have numbers in written order; all other units come after them and are passed through at once.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
   std::vector<std::uint32_t> passed;
   const auto release = [&](std::uint32_t number) {

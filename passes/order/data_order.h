@@ -1,5 +1,5 @@
 #pragma once
-// How the pieces of work that one step of an order names follow each other.
+// The order of several chunks that one step of an order names.
 //
 //   B stage mb[0]          -> B.stage1.mb0, B.stage0.mb0
 //   B stage[0..2] mb[0]    -> the same
@@ -14,12 +14,12 @@ namespace piper::passes {
 
 class DataOrder {
  public:
-  /// Both must outlive it. The graph's units are waited for here, its edges when they are asked for.
+  /// Both must outlive it. The constructor waits for the graph's units, queries wait for its edges.
   DataOrder(const dag::Dag& dag, const PendingWorkGraph& graph) : dag_(dag), pending_(graph), units_(graph.numbered()) {}
 
-  /// Pieces in no order of their own, by the data flow alone.
+  /// Orders unordered chunks by the data flow alone.
   void sort(std::vector<dag::NodeId>& nodes);
-  /// Distinct pieces in written order, which those keep that do not wait for each other: always the first written of those that wait for none of the others.
+  /// Orders distinct chunks given in written order: a topological order that always takes the first written of the ready ones.
   void sort_as_written(std::vector<dag::NodeId>& nodes);
   /// Whether `to` waits for `from`, of the same instance.
   bool reaches(dag::NodeId from, dag::NodeId to);
@@ -32,12 +32,12 @@ class DataOrder {
   const dag::Dag& dag_;
   const PendingWorkGraph& pending_;
   const WorkGraph& units_;
-  std::vector<std::uint32_t> position_;  // per unit, in one order of all; when it was needed
-  std::vector<std::uint32_t> visited_;   // per unit: the last visit that came by
+  std::vector<std::uint32_t> position_;  // per unit: its place in a topological order; filled on demand
+  std::vector<std::uint32_t> visited_;   // per unit: the last visit that reached it
   std::vector<std::uint32_t> number_;    // per unit: its place in `reached_`
   std::uint32_t visit_ = 0;
   std::vector<std::uint32_t> reached_;   // the units of the visit
-  std::vector<std::uint32_t> missing_;   // per reached unit: edges from others that were not left yet
+  std::vector<std::uint32_t> missing_;   // per reached unit: number of open edges from other reached units
 };
 
 }  // namespace piper::passes

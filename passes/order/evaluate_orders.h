@@ -1,5 +1,5 @@
 #pragma once
-// Orders as explicit values: what a program says of them, tables of steps of which something is trimmed, becomes steps alone, before work is split.
+// Evaluates orders: tables of steps with `trim`s become plain steps, before work is split.
 //
 //   order pipeline(p).trim(mb: m)   ->   rank -> steps, of microbatches below m
 
@@ -7,7 +7,7 @@
 
 namespace piper::passes {
 
-/// Applies what is trimmed along dimensions of a `split`; the others stay, for `check_lines` to report.
+/// Applies `trim`s along dimensions of a `split`; others stay, for `check_lines` to report.
 void evaluate_orders(directive::Strategy& strategy);
 
 }  // namespace piper::passes

@@ -29,7 +29,7 @@ void add_message_edges(const WorkGraph& graph, const Communicators& communicator
   }
 }
 
-/// The last chunk of every role before what ends its step.
+/// Edges from the last chunk of every role to the units that end its step.
 void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute, std::vector<Adjacency::Pair>& edges) {
   std::vector<std::uint32_t> last(roles.size(), kNone);
   for (const NodeId node : compute) {
@@ -44,7 +44,7 @@ void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<con
   }
 }
 
-/// Fills `dag.order` by the times at which units start; at one time communication, then loads, then work. `topological`: decides within equal ones.
+/// Fills `dag.order` by the start times of units; at equal times communication, then loads, then work. `topological` breaks ties.
 void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
   using Sort = WorkGraph::Sort;
   std::uint32_t end_of_step = 0;
@@ -71,7 +71,7 @@ void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32
   }
 }
 
-/// Its terms in the order in which they are made.
+/// Sorts its terms in the order in which they are made.
 void sort_terms(Dag& dag, const Node& sum, std::span<const std::uint32_t> position) {
   const auto earlier = [&](const Input& a, const Input& b) {
     const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
@@ -107,7 +107,7 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   edges.insert(edges.end(), named.begin(), named.end());
   add_message_edges(graph, communicators, edges);
   add_end_edges(graph, roles, compute, edges);
-  // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.
+  // Units that end the step take one unit of time, so that their order by time is topological too.
   std::vector<std::uint32_t> start;
   const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges), start);
   if (topological.size() < graph.units()) return false;
@@ -125,7 +125,7 @@ void place_sums(Dag& dag) {
   std::erase_if(dag.order, [&](NodeId id) { return adds_in_place(dag.node(id).kind); });
   std::vector<std::uint32_t> position(dag.nodes.size());
   for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
-  std::vector<std::tuple<std::uint32_t, BucketId, NodeId>> behind;  // the place of the last term: it makes no other one of the bucket
+  std::vector<std::tuple<std::uint32_t, BucketId, NodeId>> behind;  // the place of the last term, whose node makes no other term of the bucket
   for (const NodeId id : sums) {
     const Node& sum = dag.node(id);
     sort_terms(dag, sum, position);

@@ -130,7 +130,7 @@ class Simulation {
 
   bool attached(std::uint32_t unit) const { return !attached_.empty() && attached_[unit]; }
 
-  /// The backward that an attached unit stands before takes the time of both.
+  /// A backward with an attached unit takes the time of both.
   void attach() {
     if (attached_.empty()) return;
     before_.assign(graph_.units(), {});
@@ -161,7 +161,7 @@ class Simulation {
     }
   }
 
-  /// Chunks become ready, everything else happens at once.
+  /// Chunks become ready; all other units take no time.
   void settle() {
     while (!released_.empty()) {
       const std::uint32_t unit = released_.back();
@@ -186,7 +186,7 @@ class Simulation {
     dirty_list_.clear();
   }
 
-  /// Starts the first ready chunk of a free device whose other devices are free, too.
+  /// Starts the first ready chunk of a free device whose other devices are free too.
   void start(std::uint32_t role, std::int64_t now) {
     if (busy_[role]) return;
     std::vector<std::pair<Priority, std::uint32_t>> held;

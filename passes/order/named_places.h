@@ -1,5 +1,6 @@
 #pragma once
-// Where ranks name communication: replicas, which take part in it together, name it behind the same work, or none of them does.
+// The places at which ranks name communication: all replicas that take part in it name it after the same work, or none of them
+// names it.
 //
 //   pp[0] dp[0]: F stage[0] mb[0]; F stage[0].send mb[0]     pp[0] dp[1]: F stage[0] mb[0]     ->     P3108
 
@@ -24,21 +25,21 @@ class NamedPlaces {
 
   /// The next claim, counted from 0.
   void add_claim(const directive::RankSteps& rank) { claims_.push_back(&rank); }
-  /// Work as a summand: equal sums are sums of the same work.
+  /// A hash of work: equal sums of hashes mean the same set of work.
   static std::uint64_t summand(dag::NodeId work);
-  /// An operation of a claim names it behind these units, with all the work before it as a sum: one replica may have in a group what another runs one after the other. A reduction may be named
-  /// for several regions: it stands behind all that these names do.
+  /// An operation of a claim names it after the units `previous`; `before` is the hash sum of all earlier work, because one replica may have a group
+  /// for work that another runs in sequence. A reduction may be named for several regions: its place is after all of them.
   void add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
-  /// The same in place of an earlier name in this claim.
+  /// The same, replacing an earlier name in this claim.
   void replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
-  /// Reports the first that replicas name apart.
+  /// Reports the first communication that replicas name at different places.
   void check();
 
  private:
   struct Place {
     std::uint32_t claim;
     RankOp at;
-    std::vector<dag::NodeId> behind;  // what it directly follows, ascending
+    std::vector<dag::NodeId> behind;  // its direct predecessors, ascending
     std::uint64_t before = 0;
   };
 
@@ -52,7 +53,7 @@ class NamedPlaces {
   OrderReports& reports_;
   std::vector<const directive::RankSteps*> claims_;
   std::map<Named, std::vector<Place>> places_;                    // ascending by claim
-  std::vector<std::optional<std::vector<std::uint32_t>>> on_set_; // per device set: the claims that have its work, once they were asked for
+  std::vector<std::optional<std::vector<std::uint32_t>>> on_set_; // per device set: the claims with its work, computed on demand
 };
 
 }  // namespace piper::passes

@@ -21,36 +21,36 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// What one instance of a region saves on the devices that run it.
+/// The saved values of one instance of a region on its devices.
 struct Page {
   std::uint32_t pool = 0;
   std::vector<std::uint32_t> accesses;  // of its pool, ascending
 };
 
-/// A value that backwards read.
+/// A saved value: one that backwards read.
 struct Saved {
   Port port;
   std::uint32_t page = 0;
-  NodeId forward;                // F, or of what runs again R: after which it may leave
+  NodeId forward;                // F, or R for recomputed values: after it the value may leave
   std::vector<NodeId> readers;   // backwards, in issue order
 };
 
-/// Work that makes or reads something of a page.
+/// Work that makes or reads values of a page.
 struct Access {
   std::uint32_t at = 0;          // in the global order
   NodeId node;
   std::uint32_t page = 0;
-  bool returns = false;          // the page left the device since its access before
-  std::uint32_t stay = 0;        // accesses of a page with the same number find it on the device
+  bool returns = false;          // the page left the device since its previous access
+  std::uint32_t stay = 0;        // between accesses of a page with equal numbers it stays on the device
 };
 
-/// A value that comes back for the readers of one stay of its page.
+/// A value that is fetched for the readers of one stay of its page.
 struct Returning {
   const Saved* saved;
   std::uint32_t stay;
 };
 
-/// The pages of one line on one set of devices, of which `window` may be there.
+/// The pages of one line on one set of devices, which keeps at most `window` of them.
 struct Pool {
   std::uint32_t window = 1;
   LocId loc;
@@ -63,7 +63,7 @@ class Offloading {
 
   bool run() {
     if (!find_states()) return false;
-    if (dag_.forward_only) return true;  // nothing is saved or updated; state lies where training has it
+    if (dag_.forward_only) return true;  // nothing is saved or updated; state is where training has it
     if (!find_pages()) return false;
     position_.assign(dag_.nodes.size(), 0);
     for (std::uint32_t i = 0; i < dag_.order.size(); ++i) position_[dag_.order[i].index()] = i;
@@ -120,7 +120,7 @@ class Offloading {
     return sink_.error_count() == errors;
   }
 
-  /// Of each line at each home, in the order of its updates.
+  /// The copies of each line at each owner, in the order of its updates.
   void copy_states() {
     std::map<std::pair<const directive::Offload*, DeviceSetId>, std::vector<NodeId>> updates;
     for (const NodeId id : dag_.order) {
@@ -187,7 +187,7 @@ class Offloading {
     return sink_.error_count() == errors;
   }
 
-  /// The instance of a region that a target means, of which a chunk may be a piece; chunks of `model` are themselves.
+  /// The instance of a region that a target names; a chunk may be a segment of it. A chunk of `model` is its own instance.
   std::uint64_t region_of(ChunkId chunk, const directive::Selector& target) const {
     for (RegionId region = dag_.chunks[chunk.index()].region; region.valid(); region = dag_.regions.parent(region)) {
       const Symbol name = dag_.regions.name(region);
@@ -203,7 +203,7 @@ class Offloading {
     return report;
   }
 
-  /// A target of which no backward reads anything.
+  /// Reports a target without saved values.
   bool report_empty() {
     const std::size_t errors = sink_.error_count();
     std::vector<bool> saves(page_of_.size(), false);
@@ -221,9 +221,9 @@ class Offloading {
     return node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance);
   }
 
-  // ---- what is saved
+  // ---- saved values
 
-  /// Values of forwards that backwards read; each belongs to the first of its readers that a line names.
+  /// Values of forwards that backwards read; each belongs to its first reader that a line names.
   void find_saved() {
     llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
     NodePolls polls(dag_.context->cancellation);
@@ -238,7 +238,7 @@ class Offloading {
         Saved& saved = saved_[entry->second];
         const std::uint32_t page = page_of_[work_of(id)];
         const NodeId forward = selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance));
-        // Where the backward runs on other devices than the forward, those save nothing.
+        // If the backward runs on other devices than the forward, these devices save nothing.
         if (saved.page == kNone && page != kNone && dag_.node(forward).devices == node.devices) {
           saved.page = page;
           saved.forward = dag_.node(input.source.node).pass == Pass::R ? input.source.node : forward;
@@ -246,7 +246,7 @@ class Offloading {
         if (saved.readers.empty() || saved.readers.back() != id) saved.readers.push_back(id);
       }
     }
-    // A forward reads or makes what its backward reads.
+    // A saved value is read or made by its forward.
     std::erase_if(saved_, [&](const Saved& saved) { return saved.page == kNone || position_[saved.port.node.index()] > position_[saved.forward.index()]; });
   }
 
@@ -267,7 +267,8 @@ class Offloading {
     }
   }
 
-  /// Where not all fit, one place of several is for what comes back; and where that is free, something stays.
+  /// If not all pages fit and there are several places, one place is reserved for fetches; while it is free, another page may
+  /// stay.
   void choose_stays(Pool& pool) {
     if (!choose_returns(pool, pool.window) && pool.window > 1) {
       choose_returns(pool, pool.window - 1);
@@ -277,7 +278,7 @@ class Offloading {
     for (Access& access : pool.accesses) access.stay = stay[access.page] += access.returns ? 1 : 0;
   }
 
-  /// Which accesses find their page on the device: it stays while others are read later. True where all do.
+  /// Decides which accesses find their page on the device: the page that is read last leaves. True if all do.
   bool choose_returns(Pool& pool, std::size_t places) {
     bool all_stay = true;
     std::set<std::pair<std::uint32_t, std::uint32_t>> here;  // (next access, page)
@@ -297,16 +298,16 @@ class Offloading {
     return all_stay;
   }
 
-  /// Work that reads what several pages hold has an access to each of them.
+  /// The first of the accesses of the same work, which has one per page that it reads.
   static std::uint32_t first_of_work(const Pool& pool, std::uint32_t access) {
     while (access > 0 && pool.accesses[access - 1].at == pool.accesses[access].at) --access;
     return access;
   }
 
-  /// A page need not leave where at no access between fewer places than the window has are taken; those with the shortest way are looked at first.
+  /// A page stays if at every access in between fewer than `window` places are taken; shortest absences are tried first.
   void fill_places(Pool& pool) const {
-    std::vector<std::uint32_t> taken(pool.accesses.size() + 1, 0);  // at an access: pages that are there or come; first by how many more than at the one before
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> away;      // the access before, the one that returns
+    std::vector<std::uint32_t> taken(pool.accesses.size() + 1, 0);  // at an access: pages on the device or being fetched; at first as differences
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> away;      // the previous access, the access that fetches
     const auto stays = [&](std::uint32_t first, std::uint32_t end) {
       ++taken[first];
       --taken[end];
@@ -317,7 +318,7 @@ class Offloading {
       const auto [last, fresh] = before.try_emplace(access.page, a);
       const std::uint32_t since = std::exchange(last->second, a);
       if (access.returns) away.emplace_back(since, a);
-      // What returns is fetched while the access before runs; what the same work reads of further pages, behind that.
+      // A page is fetched while the previous access runs; further pages of the same work, after that.
       const std::uint32_t work = first_of_work(pool, a);
       const std::uint32_t first = fresh ? a : access.returns ? std::max(since + 1, work == a ? a - 1 : work) : since + 1;
       stays(first, a + 1);
@@ -397,13 +398,13 @@ class Offloading {
     for (const auto& [at, all] : returning) fetch(dag_.order[at], all, on_host);
   }
 
-  /// Before `reader`, the first of each stay.
+  /// The fetch before `reader`, the first one of each stay.
   void fetch(NodeId reader, const std::vector<Returning>& all, const std::map<Port, Port>& on_host) {
     std::vector<Input> inputs;
     std::uint32_t after = 0;
     for (const auto& [saved, stay] : all) {
       inputs.push_back({on_host.at(saved->port), static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
-      // With a place for what comes back, while the work before its reader runs.
+      // With a place for fetches: while the work before the reader runs.
       const Pool& pool = pools_[pages_[saved->page].pool];
       const auto begin = static_cast<std::uint32_t>(&access_of(pages_[saved->page], reader) - pool.accesses.data());
       const std::uint32_t work = first_of_work(pool, begin);
@@ -455,7 +456,7 @@ class Offloading {
   std::vector<std::uint32_t> position_;  // in the global order
   std::vector<Saved> saved_;
   std::vector<const directive::Offload*> line_of_bucket_;              // that names its optimizer state
-  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // copies by what stands behind or before them in the order
+  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // copies, by the node before or after which they are in the order
   StreamId stream_;
 };
 
@@ -464,7 +465,7 @@ class Offloading {
 bool offload(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const auto is_offload = [](const directive::Directive& line) { return std::holds_alternative<directive::Offload>(line); };
   if (std::none_of(strategy.directives.begin(), strategy.directives.end(), is_offload)) return true;
-  // A text of this level may have its copies already.
+  // A DAG read from text may have its copies already.
   const bool done = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return copies_to_or_from_host(node.kind); });
   return done || Offloading(dag, strategy, sink).run();
 }

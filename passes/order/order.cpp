@@ -35,7 +35,7 @@ class Ordering {
  private:
   const WorkGraph& graph() const { return pending_.connected(); }
 
-  /// What the orders claim, and the order of all chunks that agrees with it. False after a report.
+  /// Applies the orders and computes an order of all chunks that agrees with them. False after a report.
   bool claim() {
     const auto apply = [&] {
       roles_.emplace(dag_, claimed_sets(strategy_));
@@ -50,7 +50,8 @@ class Ordering {
     return compute_.has_value();
   }
 
-  /// Messages are numbered as their senders make them, or as an order names them: both follow from the compute orders alone. False after a report.
+  /// Messages are numbered in the order of their producers, or of their names in an order: both follow from the compute orders alone. False after
+  /// a report.
   bool order_messages() {
     const auto follow = [&] {
       after_ = chains(graph(), *roles_, compute_->nodes);
@@ -98,7 +99,7 @@ class Ordering {
   std::optional<ClaimedOrder> claimed_;
   std::optional<ComputeOrder> compute_;
   std::vector<Adjacency::Pair> after_;  // consecutive chunks of a role
-  std::optional<Routes> routes_;  // until there are communicators
+  std::optional<Routes> routes_;  // until communicators are formed
   std::optional<Communicators> communicators_;
 };
 

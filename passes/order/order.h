@@ -1,5 +1,5 @@
 #pragma once
-// From level communicating to ordered: orders are applied, what they leave open is decided, streams are assigned, and all nodes stand in one global linear
+// From level communicating to ordered: applies orders, schedules work without an order, assigns streams, and puts all nodes into one global linear
 // order.
 //
 // Guarantees: `dag.order` is a topological order of data flow, of every rank's compute order, of message numbers and of windows, with the members of a
@@ -11,7 +11,7 @@
 
 namespace piper::passes {
 
-/// False, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
+/// False, with at least one error in `sink`, if the orders or streams of the strategy do not fit the DAG.
 bool order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -15,9 +15,9 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-/// Edges looked at in the search for the shortest cycle; beyond it the shortest found so far is shown.
+/// Maximum number of edges visited in the search for the shortest cycle; then the shortest found so far is shown.
 constexpr std::size_t kSearchBound = 20'000'000;
-/// Of a longer circle the first are told.
+/// Maximum number of reported ranks of a cycle.
 constexpr std::size_t kMostRanks = 8;
 
 class CycleSearch {
@@ -46,7 +46,7 @@ class CycleSearch {
     for (const std::uint32_t to : more_.of(unit)) visit(to);
   }
 
-  /// What only waits for a cycle has no stuck successor in the end.
+  /// Repeatedly drops units without a stuck successor: they only wait for a cycle.
   void drop_downstream() {
     std::vector<std::uint32_t> out(graph_.units(), 0);
     std::vector<Adjacency::Pair> reverse;
@@ -109,13 +109,13 @@ class CycleSearch {
   std::size_t work_ = 0;
 };
 
-/// Replicas of the same work whose orders alone make the cycle.
+/// A cycle made only by the orders of replicas of the same work.
 struct Disagreement {
-  std::uint32_t before, after;  // units in the order of `claim`, and the other way around in that of `other`
+  std::uint32_t before, after;  // units in the order of `claim`, reversed in that of `other`
   std::uint32_t claim, other;
 };
 
-/// Where every claim holds all of the cycle, one of them has some edge of it the other way around: otherwise each would have all of the cycle in order.
+/// If every claim contains the whole cycle, one of them reverses some edge: otherwise one order would contain the cycle.
 std::optional<Disagreement> disagreement(const WorkGraph& graph, const OrderClaims& claims, const std::vector<std::uint32_t>& cycle) {
   std::vector<bool> reached;
   std::vector<std::uint32_t> queue;
@@ -167,7 +167,7 @@ void report_standstill(const Dag& dag, const OrderClaims& claims, const WorkGrap
   if (circle.size() == 1) {
     report.related(claims.loc(first.want, first.claim), "`{}` comes only here", want);
   } else {
-    // One line each; a place is shown where its line was not shown before.
+    // One line per rank; a location is shown only once.
     const LocationTable& locations = sink.locations();
     std::set<std::pair<FileId, std::uint32_t>> shown;
     const auto fresh = [&](LocId at) {

@@ -1,5 +1,6 @@
 #pragma once
-// The story of orders that contradict the data flow: where each rank stands and whom it waits for, the grid up to there, and a change that is legal.
+// The diagnostic for orders that contradict the data flow: the operation at which each rank is stuck, the rank it waits for, the grid up to there,
+// and a legal change.
 //
 //   error P3108: `pp[0]` and `pp[1]` wait for each other
 
@@ -9,7 +10,8 @@
 
 namespace piper::passes {
 
-/// `done`: the units that a topological sort of `graph` and `more` reached; the others hold a cycle. `more` are the edges of `claimed`.
+/// `done`: the units that a topological sort of `graph` and `more` reached; the others contain a cycle. `more` are the edges of
+/// `claimed`.
 void report_order_cycle(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> done,
                         DiagnosticSink& sink);
 

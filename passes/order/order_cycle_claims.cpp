@@ -21,7 +21,7 @@ OrderClaims::OrderClaims(const Dag& dag, const ClaimedOrder& claimed, const Work
     own.erase(std::unique(own.begin(), own.end()), own.end());
     for (const std::uint32_t unit : own) follows[unit] = true;
   }
-  // An order of one operation has no steps that follow each other.
+  // An order of one operation has no edges.
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
     if (graph.sort(unit) != WorkGraph::Sort::work || !claimed.loc[graph.front(unit).index()].valid() || follows[unit]) continue;
     for (std::uint32_t claim = 0; claim < size(); ++claim) {
@@ -29,7 +29,7 @@ OrderClaims::OrderClaims(const Dag& dag, const ClaimedOrder& claimed, const Work
       if (holds && edges(claim).empty()) units_[claim].push_back(unit);
     }
   }
-  // More of them are a group, or of a rank that is not held to its order because that is wrong for itself.
+  // More units belong to a group, or to a rank whose order has errors by itself and is ignored.
   for (std::uint32_t claim = 0; claim < size(); ++claim) {
     if (edges(claim).empty() && units_[claim].size() > 1) units_[claim].clear();
   }

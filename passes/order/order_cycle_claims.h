@@ -1,5 +1,5 @@
 #pragma once
-// The orders of the claimed ranks, one by one, for whoever tells what is wrong with them together.
+// The orders of the claimed ranks, one by one, for reports about contradictions between them.
 
 #include <span>
 #include <string>
@@ -17,19 +17,19 @@ class OrderClaims {
   OrderClaims(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(claimed_.first_of_claim.size()); }
-  /// Steps that follow each other in the order of a claim, and the communication that it names behind the step before.
+  /// `edges`: consecutive steps of a claim's order; `named`: (step, communication named after it).
   std::span<const Adjacency::Pair> edges(std::uint32_t claim) const { return part(claimed_.edges, &ClaimedOrder::First::edge, claim); }
   std::span<const Adjacency::Pair> named(std::uint32_t claim) const { return part(claimed_.named, &ClaimedOrder::First::named, claim); }
-  /// Communication that it names before work that makes what is carried.
+  /// (named communication, later work that makes its values).
   std::span<const Adjacency::Pair> late(std::uint32_t claim) const { return part(claimed_.late, &ClaimedOrder::First::late, claim); }
-  /// The chunks that a claim puts into an order, as they stand in its text.
+  /// The chunks of a claim's order, in text order.
   const std::vector<std::uint32_t>& units(std::uint32_t claim) const { return units_[claim]; }
 
-  /// The claim that puts `to` directly after `from`, the first of several. kNone: no claim does.
+  /// The first claim that puts `to` directly after `from`. kNone: no claim does.
   std::uint32_t of_edge(std::uint32_t from, std::uint32_t to) const;
   /// The end of a message that runs on the devices of the claim, the only one that its order can name; other units have one end.
   dag::NodeId member(std::uint32_t unit, std::uint32_t claim) const;
-  /// The operation that names the work of a unit, in this claim if it does.
+  /// The operation that names the work of a unit, in this claim if possible.
   LocId loc(std::uint32_t unit, std::uint32_t claim) const;
   /// The work of a unit in the words of an order.
   std::string text(std::uint32_t unit, std::uint32_t claim) const;

@@ -13,7 +13,7 @@ constexpr std::size_t kMostTries = 24;
 
 using Edges = std::vector<Adjacency::Pair>;
 
-/// The edges of one claim, to be changed.
+/// A modifiable copy of the edges of one claim.
 struct Changed {
   Edges edges, named, late;
 };
@@ -26,7 +26,7 @@ std::vector<std::uint32_t> before(const Edges& edges, std::uint32_t unit) {
   return found;
 }
 
-/// Takes a unit out of the order: what followed it follows what it followed.
+/// Takes a unit out of the order and joins its predecessors and successors.
 void take_out(Changed& order, std::uint32_t unit) {
   const std::vector<std::uint32_t> earlier = before(order.edges, unit);
   const auto take = [&](Edges& edges) {
@@ -46,7 +46,7 @@ void take_out(Changed& order, std::uint32_t unit) {
   take(order.late);
 }
 
-/// Puts a chunk that was taken out directly before another.
+/// Puts a removed chunk directly before another.
 void put_before(Changed& order, std::uint32_t unit, std::uint32_t place) {
   const std::vector<std::uint32_t> earlier = before(order.edges, place);
   std::erase_if(order.edges, [&](const Adjacency::Pair& edge) { return edge.second == place; });
@@ -54,7 +54,7 @@ void put_before(Changed& order, std::uint32_t unit, std::uint32_t place) {
   order.edges.emplace_back(unit, place);
 }
 
-/// Puts a chunk that was taken out directly behind another.
+/// Puts a removed chunk directly after another.
 void put_behind(Changed& order, std::uint32_t unit, std::uint32_t place) {
   for (Edges* edges : {&order.edges, &order.named}) {
     for (auto& [from, to] : *edges) {
@@ -69,11 +69,12 @@ class Search {
   Search(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph) : dag_(dag), claims_(claims), graph_(graph) {}
 
   std::optional<std::string> find(std::span<const Standing> circle) {
-    // Each way around the circle leads through what a rank is at, in its order, to what another one waits for: a move that breaks it is of one of these.
+    // The cycle contains, per rank, an order edge from the operation at which it is stuck to one that another rank waits for: a move that breaks the
+    // cycle moves one of these.
     for (std::size_t i = 0; i < circle.size(); ++i) {
       const Standing& next = circle[(i + 1) % circle.size()];
-      if (circle[i].want == next.at) continue;  // the rank stands there itself
-      const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;  // communication gives way to work
+      if (circle[i].want == next.at) continue;  // the rank is stuck at it
+      const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;  // communication is moved before work is
       if (named) {
         if (auto text = move(next.claim, next.at, true)) return text;
       }
@@ -95,7 +96,7 @@ class Search {
     return {Edges(edges.begin(), edges.end()), Edges(named.begin(), named.end()), Edges(late.begin(), late.end())};
   }
 
-  /// The orders of all claims, some of them changed.
+  /// The edges of all claims, some of them changed.
   Edges with(const Orders& changed) const {
     Edges all;
     for (std::uint32_t claim = 0; claim < claims_.size(); ++claim) {
@@ -108,10 +109,10 @@ class Search {
     return all;
   }
 
-  /// Whether all work has a place with these orders.
+  /// Whether a topological order of all work exists with these edges.
   bool is_legal(const Edges& orders) const { return topological_order(graph_, Adjacency(graph_.units(), orders)).size() == graph_.units(); }
 
-  /// What needs the unit, in the data flow and these orders, or what it needs.
+  /// The units that need the unit, in the data flow and these orders, or the units that it needs.
   std::vector<bool> reached_from(std::uint32_t unit, const Edges& orders, bool backwards) const {
     Edges all = orders;
     for (std::uint32_t from = 0; from < graph_.units(); ++from) {
@@ -134,8 +135,8 @@ class Search {
     return reached;
   }
 
-  /// Puts what the rank is at behind the last of its operations that this needs, or what others wait for before the first that needs that. Where the order without the
-  /// operation is no legal one, no place of it is.
+  /// `later`: moves the unit after the last operation of the claim that it needs; else before the first operation that needs it. If the order without
+  /// the unit is illegal, no place is legal.
   std::optional<std::string> move(std::uint32_t claim, std::uint32_t unit, bool later) {
     if (++tries_ > kMostTries) return std::nullopt;
     const bool chunk = graph_.sort(unit) == WorkGraph::Sort::work;
@@ -149,7 +150,7 @@ class Search {
     const auto first = std::find_if(units.begin(), units.end(), is_bound);
     if (first == units.end()) return std::nullopt;
     const std::uint32_t place = later ? *std::find_if(units.rbegin(), units.rend(), is_bound) : *first;
-    if (!chunk) {  // it waits for the step before it
+    if (!chunk) {  // it waits for the previous step
       if (later) order.named.emplace_back(place, unit);
       for (const std::uint32_t each : before(order.edges, place)) {
         if (!later) order.named.emplace_back(each, unit);
@@ -164,7 +165,7 @@ class Search {
     return "in the order of `" + claims_.rank_text(claim) + "`, move `" + moved + "`";
   }
 
-  /// Where a line is written once and runs often, so is its mistake: two operations that follow each other change places wherever they do.
+  /// A line that is written once may run many times: swaps two consecutive operations of the text everywhere.
   std::optional<std::string> swap_lines(std::uint32_t claim, std::uint32_t wanted, std::uint32_t at) {
     if (++tries_ > kMostTries) return std::nullopt;
     const SourceRange first = range(at, claim), second = range(wanted, claim);
@@ -196,7 +197,7 @@ class Search {
 
   SourceRange range(std::uint32_t unit, std::uint32_t claim) const { return dag_.context->locations.primary(claims_.loc(unit, claim)); }
 
-  /// What stands there; empty: not known.
+  /// The source text of a range; empty if unknown.
   std::string source(SourceRange range) const {
     const SourceTable& files = dag_.context->locations.files();
     if (!range.valid() || !files.has_text(range.file)) return "";

@@ -1,5 +1,5 @@
 #pragma once
-// One change of the orders that lets ranks run which wait for each other.
+// One change of the orders that resolves a deadlock.
 //
 //   in the order of `pp[1]`, move `F stage[1] mb[1]` before `BI stage[1] mb[0]`
 
@@ -11,8 +11,8 @@
 
 namespace piper::passes {
 
-/// A move of one operation in the order of one of the ranks after which all ranks run to their end, as a sort of the changed orders shows; else two operations
-/// of the text that change places wherever they follow each other. Nothing: no such change does, or none was found in a bounded number of tries.
+/// A move of one operation in the order of one rank after which a topological sort of all orders exists; else a swap of two operations of the text
+/// wherever they are consecutive. Nothing if no such change was found in a bounded number of tries.
 std::optional<std::string> legal_change(const dag::Dag& dag, const OrderClaims& claims, const WorkGraph& graph, std::span<const Standing> circle);
 
 }  // namespace piper::passes

@@ -65,7 +65,7 @@ std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
 std::string work_text(const Dag& dag, NodeId id) {
   const Node& node = dag.node(id);
   if (node.reduces_gradients() || unites_blocks(node.kind)) {
-    // Of the bucket's contributions the first: a reduction is of all its microbatches.
+    // The bucket's first contribution, because a reduction covers all microbatches.
     const Node* source = &node;
     while (!runs_body(source->kind)) source = &dag.node(dag.inputs_of(dag.adding_member(*source)).front().source.node);
     return chunk_text(PieceTexts(dag), *source) + (unites_blocks(node.kind) ? ".gather" : ".reduce");
@@ -93,7 +93,7 @@ void OrderReports::lacks_work(const RankSteps& rank, const std::vector<NodeId>& 
 void OrderReports::elsewhere(const RankOp& at, NodeId node, bool wider) {
   const auto& [order, op, rank] = at;
   const DeviceSetId devices = dag_.node(node).devices;
-  // From a cursor the list is wrong, not the operations that walk through it.
+  // For a cursor the list has the error, not the operations that walk through it.
   const bool listed = order.written_at(op) != op.loc;
   const LocId loc = listed ? directive::narrowest(order.coordinates[op.first_coordinate].loc, order.written_at(op)) : op.loc;
   auto report = sink_.report(Code::order_on_other_devices, loc, "`{}` stands in the order of `{}`, but it runs on `{}`",
@@ -101,7 +101,7 @@ void OrderReports::elsewhere(const RankOp& at, NodeId node, bool wider) {
   if (listed) report.related(op.loc, "it is used here");
   if (const directive::Place* place = place_of(node)) report.related(place->loc, "it is placed here");
   if (wider) {
-    report.hint("the order speaks of more devices than run it: claim finer ranks, `rank r in …, d in …`");
+    report.hint("the order claims more devices than run it: claim finer ranks, `rank r in …, d in …`");
   } else {
     report.hint("put it into the order of a rank of `{}`", dag_.text(devices));
   }

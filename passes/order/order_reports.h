@@ -1,5 +1,5 @@
 #pragma once
-// What the user is told of orders that cannot be applied, in the words of the order.
+// Diagnostics about orders that cannot be applied, in the words of the order.
 //
 //   error P3105: `F stage[0] mb[1]` stands twice in the order of `line[pp: 0]`
 
@@ -37,27 +37,27 @@ class OrderReports {
   void claims_too_much(const directive::RankSteps& rank, dag::NodeId node);
   void lacks_work(const directive::RankSteps& rank, const std::vector<dag::NodeId>& missing);
 
-  /// The operation means `node`, which runs on other devices; `wider`: on some of the rank's.
+  /// The operation names `node`, which runs on other devices; `wider`: on some of the rank's devices.
   void elsewhere(const RankOp& at, dag::NodeId node, bool wider);
-  /// The operation means `node`, which `first` names already.
+  /// The operation names `node`, which `first` names already.
   void repeated(const RankOp& at, dag::NodeId node, LocId first);
-  /// Members of a group need each other: `y` needs `x`, or the other way round where not `forward`.
+  /// Members of a group need each other: `y` needs `x`, or the reverse if not `forward`.
   void members_dependent(const directive::OrderStep& group, NamedNode x, NamedNode y, bool forward);
 
   /// `node`, of the operation, has no such communication.
   void no_communication(const RankOp& at, dag::NodeId node);
   void repeated_communication(const RankOp& at, LocId first);
-  /// The gather of parameters that `node` reads stands behind it.
+  /// The all-gather of parameters that `node` reads is named after it.
   void gathered_late(const RankOp& at, dag::NodeId node, LocId where);
-  /// Communication that one rank names behind some work, and another rank, which has the same, elsewhere; null: nowhere.
+  /// Communication that one rank names after some work, and another rank with the same work elsewhere; null: nowhere.
   void named_apart(const RankOp& at, const std::vector<dag::NodeId>& behind, const directive::RankSteps& other, const RankOp* other_at, const std::vector<dag::NodeId>& other_behind);
-  /// A gather of this rank is for some of the work of one in the order of replicas, and not for the same.
+  /// An all-gather of this rank and one in the order of replicas serve overlapping but different work.
   void gathered_differently(const directive::RankSteps& rank, const dag::Dag::PlacedGather& gather, const dag::Dag::PlacedGather& other);
 
  private:
-  /// An operation as it is written, with its indices: `B stage[1].reduce mb[0]`.
+  /// The text of an operation, with its indices: `B stage[1].reduce mb[0]`.
   std::string op_text(const RankOp& at, Pass pass, directive::Part part, bool with_dims = true) const;
-  /// The line that puts it where it runs; null where it is not known.
+  /// The line that places it; null if unknown.
   const directive::Place* place_of(dag::NodeId node);
 
   const dag::Dag& dag_;

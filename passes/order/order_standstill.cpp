@@ -14,11 +14,11 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = OrderClaims::kNone;
-/// Of longer orders the grid shows the end, and of more ranks these.
+/// The grid shows the end of longer orders, and at most this many ranks.
 constexpr std::uint32_t kColumns = 12;
 constexpr std::size_t kRows = 8;
 
-/// The places where ranks stand, and who waits for whom.
+/// The places at which ranks are stuck, and their waits for each other.
 class Standstill {
  public:
   Standstill(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done)
@@ -76,7 +76,7 @@ class Standstill {
     std::uint32_t want, place;
   };
 
-  /// The place where the rank stands before it comes to a unit of its order.
+  /// The place at which the rank is stuck before it reaches a unit of its order.
   std::uint32_t place_before(std::uint32_t claim, std::uint32_t unit) {
     const auto step = [&](std::uint32_t at) {
       return std::find_if(steps_[at].begin(), steps_[at].end(), [&](const Step& each) { return each.claim == claim; });
@@ -87,7 +87,7 @@ class Standstill {
     return found->second;
   }
 
-  /// What the unit of a place waits for. Work that no order claims, and communication, waits for something itself.
+  /// Finds the claimed units that the unit of a place waits for, through communication and work without an order.
   void find_wishes(Step place) {
     const auto number = static_cast<std::uint32_t>(wishes_.size());
     wishes_.emplace_back();
@@ -106,7 +106,7 @@ class Standstill {
     }
   }
 
-  /// The shortest circle from a place back to itself that has fewer than `bound` ranks, if there is one; 0: no bound.
+  /// The shortest cycle through a place with fewer than `bound` ranks, if there is one; 0: no bound.
   std::vector<Standing> through(std::uint32_t start, std::size_t bound) const {
     struct Reached {
       std::uint32_t place, from, want;
@@ -139,16 +139,16 @@ class Standstill {
   const OrderClaims& claims_;
   const WorkGraph& graph_;
   std::vector<bool> stuck_;
-  std::vector<std::vector<std::uint32_t>> owners_;  // per unit: the claims whose orders it stands in
+  std::vector<std::vector<std::uint32_t>> owners_;  // per unit: the claims whose orders contain it
   std::vector<std::vector<Step>> steps_;            // per unit: the stuck steps directly before it
-  Adjacency needs_;                                 // per unit: the stuck units whose end it needs
-  std::vector<std::uint32_t> seen_;                 // per unit: the last place whose wishes came by
+  Adjacency needs_;                                 // per unit: the stuck units that it needs
+  std::vector<std::uint32_t> seen_;                 // per unit: the last place whose search reached it
   std::vector<Step> places_;
   std::map<Step, std::uint32_t> number_;            // of a place
   std::vector<std::vector<Wish>> wishes_;           // per place
 };
 
-/// Whether regions are told apart by their index alone: stages of a partition.
+/// Whether regions differ only in their index: stages of a partition.
 bool one_name(const Dag& dag) {
   const auto is_part = [&](const Chunk& chunk) { return chunk.region.valid() && !dag.regions.parent(chunk.region).valid(); };
   return std::all_of(dag.chunks.begin(), dag.chunks.end(), [&](const Chunk& chunk) {
@@ -156,7 +156,7 @@ bool one_name(const Dag& dag) {
   });
 }
 
-/// `BI2.0`, `F0` where the rank has one region alone; of communication the work that makes what it carries, `F0.send`, `B.reduce`.
+/// `BI2.0`, `F0` if the rank has only one region; communication is named by the producer of its values, `F0.send`, `B.reduce`.
 std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
   const Node* work = &node;
   while (!work->chunk.valid()) work = &dag.node(dag.inputs_of(dag.adding_member(*work)).front().source.node);
@@ -222,7 +222,7 @@ std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::string rank = claims.rank_text(ranks[r].claim);
     rank.resize(name + 2, ' ');
-    GridCell& stands = rows[r].back();  // shown wherever the others are
+    GridCell& stands = rows[r].back();  // shown if the others are
     stands.start = std::max(stands.start, first);
     stands.end = stands.start + 1;
     lines.push_back(grid_line(std::move(rank), rows[r], first, width));

@@ -1,5 +1,5 @@
 #pragma once
-// Where the ranks stand still when their orders contradict the data flow: the operation that each of them is at, what it waits for, and who has that only later.
+// Deadlocks of orders that contradict the data flow: the operation at which each rank is stuck, the one it waits for, and the rank that has it later.
 //
 //   `pp[0]` is at `BI stage[0] mb[0]` and waits for `BI stage[1] mb[0]`
 //   `pp[1]` is at `F stage[1] mb[1]` and waits for `F stage[0] mb[1]`
@@ -12,18 +12,19 @@
 
 namespace piper::passes {
 
-/// A rank that stands still.
+/// A stuck rank.
 struct Standing {
   std::uint32_t claim;
-  std::uint32_t at;    // the unit that its order has next
-  std::uint32_t want;  // the unit that this waits for; the next rank of the circle has it, at the place where it stands or later
+  std::uint32_t at;    // the next unit of its order
+  std::uint32_t want;  // the unit that `at` waits for; it is the next unit of the next rank of the cycle, or a later one
 };
 
-/// The fewest ranks that wait for each other in a circle: each for the next, the last for the first. `done`: the units that a topological sort of `graph`
+/// The shortest cycle of ranks: each waits for the next, the last for the first. `done`: the units that a topological sort of `graph`
 /// and the edges of the claims reached.
 std::vector<Standing> standing_circle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done);
 
-/// What the ranks of the circle have done before they stand, at unit times, one line each, and in brackets what they are at. Of long orders the end, of many ranks some.
+/// The operations of the stuck ranks so far, at unit times, one line each, with the next operation in brackets. Shows the end of long orders, and
+/// some of many ranks.
 std::vector<std::string> standing_grid(const dag::Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> circle);
 
 }  // namespace piper::passes

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
 
-/// Which split dimension plays which part; kMaxSplitDims: none.
+/// The role of each split dimension; kMaxSplitDims: none.
 struct Dims {
   std::size_t mb = kMaxSplitDims, copy = kMaxSplitDims, slice = kMaxSplitDims;
 
@@ -74,7 +74,7 @@ class Table {
   }
 
  private:
-  /// Work whose values are copied to the host, and work that reads what comes back.
+  /// Work whose values are copied to the host, and work that reads fetched values.
   void find_copies() {
     leaves_.assign(dag_.nodes.size(), false);
     returns_.assign(dag_.nodes.size(), false);
@@ -95,7 +95,7 @@ class Table {
     return a.stage && a.stage == b.stage && a.devices == b.devices && a.group == b.group && dag_.node(a.first).instance == dag_.node(b.first).instance;
   }
 
-  /// Pieces become operations.
+  /// Joins chunks to operations.
   void join_pieces(OrdersTable::Row& row) const {
     std::vector<OrdersTable::Op> ops;
     std::vector<std::vector<NodeId>> nodes;
@@ -142,8 +142,8 @@ class Table {
     }
   }
 
-  /// The operation that a piece goes on; their number: it begins one. Pieces that run again alternate with those of their backward, and become the operation before it,
-  /// unless communication that the order names, which they may need, waits for one of these.
+  /// The operation that a chunk continues; the number of operations if it begins one. The `R`s of several chunks alternate with their backwards, and
+  /// become one operation before the backward, unless named communication that they may need waits for a chunk of the backward.
   std::size_t operation_of(const OrdersTable::Op& piece, std::vector<OrdersTable::Op>& ops, std::vector<std::vector<NodeId>>& nodes) const {
     const std::size_t none = ops.size();
     if (none == 0 || !beside(ops.back(), piece)) return none;
@@ -164,7 +164,7 @@ class Table {
 
   std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(dag_.stages)) + "[" + std::to_string(stage) + "]"; }
 
-  /// Claimed ranks, then the smallest sets with chunks that no claim meets.
+  /// Claimed ranks, then the smallest sets with chunks that intersect no claim.
   void choose_rows() {
     std::vector<DeviceSetId> rows;
     for (const directive::RankSteps& claim : dag_.claims) rows.push_back(claim.devices);
@@ -194,7 +194,7 @@ class Table {
     }
   }
 
-  /// Notes where the forward of a stage runs.
+  /// Stores the row that runs the forward of a stage.
   void place(const OrdersTable::Op& op) {
     if (!op.stage) {
       single_ = false;
@@ -219,7 +219,8 @@ class Table {
     out_.placement = std::move(placed_);
   }
 
-  /// A region that is placed or ordered apart runs as several operations of one name. A backward has the number of its forward.
+  /// A region whose segments are placed or ordered separately runs as several operations with one name. A backward has the number
+  /// of its forward.
   void number_parts(std::vector<OrdersTable::Op>& ops) const {
     const auto name = [](const OrdersTable::Op& op) { return std::tie(op.pass, op.region, op.mb, op.slice); };
     const auto chunk = [&](const OrdersTable::Op& op) { return std::min(dag_.node(op.first).chunk, dag_.node(op.last).chunk); };
@@ -232,8 +233,8 @@ class Table {
     }
   }
 
-  /// The DAG has members of a group as they run; the table has them as they are written: by the places of their calls, outermost first, which are in
-  /// one body wherever they differ for the first time.
+  /// The DAG has members of a group in the order in which they run; the table has them in written order: by the locations of their calls, outermost
+  /// first. The first locations that differ are in the same body.
   void members_in_text_order(std::vector<OrdersTable::Op>& ops) const {
     const auto before = [&](const OrdersTable::Op& a, const OrdersTable::Op& b) {
       const std::vector<SourceRange> x = dag_.context->locations.frames(a.loc), y = dag_.context->locations.frames(b.loc);
@@ -256,9 +257,9 @@ class Table {
   const PieceTexts texts_;
   OrdersTable out_;
   std::vector<std::array<std::uint32_t, kPasses>> pieces_;  // per stage and pass: its chunks
-  std::vector<bool> waited_for_;                     // per node: communication that an order names stands behind it
-  std::vector<bool> leaves_, returns_;               // per node: copies of what it makes, and of what it reads
-  std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it holds
+  std::vector<bool> waited_for_;                     // per node: communication that an order names comes after it
+  std::vector<bool> leaves_, returns_;               // per node: copies of its outputs and of its inputs
+  std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it contains
   std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage
   bool single_ = true;
 };

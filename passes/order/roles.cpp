@@ -10,13 +10,13 @@ using namespace dag;
 
 namespace {
 
-/// A class of devices on the way to a role: coordinates and the sets that hold it, ascending.
+/// A class of devices during refinement: coordinates and the sets that contain it, ascending.
 struct Cell {
   std::vector<std::int32_t> at;
   std::vector<std::uint32_t> sets;
 };
 
-/// Sets that fix the same axes: a device lies in at most one of them, found by its coordinates on these axes.
+/// Sets that fix the same axes: a device is in at most one of them, found by its coordinates on these axes.
 struct Pattern {
   std::vector<std::size_t> fixed;
   std::map<std::vector<std::int32_t>, std::uint32_t> sets;
@@ -34,7 +34,7 @@ std::vector<std::uint32_t> sets_holding(const std::vector<Pattern>& patterns, co
   return sets;
 }
 
-/// Where all classes along `axis` hold the same sets, one cell stands for them.
+/// If all classes along `axis` are in the same sets, one cell replaces them.
 void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes) {
   if (classes < 2) return;
   std::map<std::vector<std::int32_t>, std::vector<std::size_t>> rows;
@@ -58,7 +58,7 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
   cells = std::move(kept);
 }
 
-/// Per device set, whether nodes, homes of buckets or claims use it, or it is one of `more`. Bytes: every node writes one, and bits would be read before.
+/// Per device set, whether nodes, owners of buckets or claims use it, or it is one of `more`. Bytes, because writing a bit would also read it.
 std::vector<std::uint8_t> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<std::uint8_t> used(dag.device_sets.size(), false);
   for (const Node& node : dag.nodes) {
@@ -93,7 +93,7 @@ std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<std::uint8_t>
   return patterns;
 }
 
-/// Per axis the coordinates that some set singles out, then kWhole for the others where there are any.
+/// Per axis the coordinates that some set fixes, then kWhole for the others if there are any.
 std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
   std::vector<std::vector<bool>> singled(mesh.axes.size());
   for (std::size_t i = 0; i < singled.size(); ++i) singled[i].assign(mesh.axes[i].size, false);
@@ -129,12 +129,12 @@ std::vector<Cell> product(const std::vector<std::vector<std::int32_t>>& classes)
   return cells;
 }
 
-/// The roles: as few cells as tell the sets apart, by coordinates.
+/// The roles: the fewest cells that distinguish the sets, by coordinates.
 std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
   const std::vector<std::vector<std::int32_t>> classes = classes_of(mesh, patterns);
   std::vector<Cell> cells = product(classes);
   for (Cell& cell : cells) cell.sets = sets_holding(patterns, cell.at);
-  // kWhole would be ambiguous beside an axis on which it means "any coordinate that is not singled out".
+  // kWhole would be ambiguous beside an axis on which it means "any coordinate without a role of its own".
   const std::size_t axes = classes.size();
   std::vector<bool> mixed(axes);
   for (std::size_t i = 0; i < axes; ++i) mixed[i] = classes[i].size() > 1 && classes[i].back() == DeviceSet::kWhole;

@@ -1,7 +1,7 @@
 #pragma once
-// Roles: classes of devices that hold the same work. Partition refinement over the device sets in use; no loop over devices.
+// Roles: classes of devices that run the same work. Partition refinement over the device sets in use; no loop over devices.
 //
-// Guarantees: every device of the mesh belongs to exactly one role, two devices of one role lie in the same sets, and the numbering is by
+// Guarantees: every device of the mesh belongs to exactly one role, two devices of one role are in the same sets, and the numbering is by
 // coordinates, so it is a function of the sets alone.
 //
 //   mesh cluster(pp: 2, dp: 64), sets cluster[pp: 0] and cluster[pp: 1]   ->   roles pp0, pp1
@@ -16,15 +16,15 @@ namespace piper::passes {
 
 class RoleTable {
  public:
-  /// The roles of the sets that nodes, bucket homes and claims of `dag` use, and of `more`.
+  /// The roles of the sets that nodes, bucket owners and claims of `dag` use, and of `more`.
   RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more);
 
   std::size_t size() const { return at_.size(); }
-  /// Per mesh axis the coordinate, or DeviceSet::kWhole: any that no role singles out.
+  /// Per mesh axis the coordinate, or DeviceSet::kWhole for any without a role of its own.
   const std::vector<std::int32_t>& at(std::size_t role) const { return at_[role]; }
-  /// `pp0`, `pp1.dp0`; the mesh's name where no coordinate is singled out.
+  /// `pp0`, `pp1.dp0`; the mesh's name if no coordinate is fixed.
   Symbol name(std::size_t role) const { return names_[role]; }
-  /// The roles that lie in a set, ascending; none for a set that was not in use.
+  /// The roles inside a set, ascending; none for a set that was not in use.
   std::span<const std::uint32_t> roles_of(DeviceSetId set) const {
     return {role_pool_.data() + first_role_[set.index()], first_role_[set.index() + 1] - first_role_[set.index()]};
   }
@@ -40,12 +40,12 @@ class RoleTable {
   std::vector<std::uint32_t> role_pool_;
 };
 
-/// What the nodes of each role do, in the global order: all but sums in place.
+/// The nodes of each role in the global order, without in-place sums.
 class RoleNodes {
  public:
-  /// Counts them: of the order nothing is needed yet.
+  /// Counts them; needs no order.
   RoleNodes(const dag::Dag& dag, const RoleTable& roles);
-  /// `order`: all nodes. Once.
+  /// `order`: all nodes. To be called once.
   void put(std::span<const dag::NodeId> order, const RoleTable& roles);
 
   std::span<const dag::NodeId> of(std::size_t role) const { return std::span(nodes_).subspan(first_[role], first_[role + 1] - first_[role]); }
@@ -53,11 +53,11 @@ class RoleNodes {
 
  private:
   std::vector<std::uint32_t> first_;   // per role, one more
-  std::vector<DeviceSetId> devices_;   // per node, beside each other: nodes are large, and the order visits them everywhere; invalid: it is of no role
+  std::vector<DeviceSetId> devices_;   // per node, in a compact table, because the order visits nodes at random; invalid: no role runs it
   std::vector<dag::NodeId> nodes_;
 };
 
-/// The position in `at` (coordinates of all roles) of the role that holds a device: the one that singles out most of its coordinates.
+/// The position in `at` (coordinates of all roles) of the role of a device: the matching one with the most fixed coordinates.
 std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates);
 
 }  // namespace piper::passes

@@ -18,27 +18,27 @@ namespace {
 
 /// Work that reads the parameters of a bucket or adds to its gradients.
 struct Use {
-  std::uint32_t at = 0;  // position among the work of the home's devices
+  std::uint32_t at = 0;  // position among the work of the owner's devices
   NodeId node;
   bool reads = false, contributes = false;
 };
 
-/// A bucket at one of its homes.
+/// A bucket at one of its owners.
 struct Share {
   BucketId bucket;
   NodeId gather, reduction;  // of the whole step; invalid: there is none
   NodeId sum;                // of the gradients that are reduced
-  NodeId left_by;            // who leaves the parameters for the next step, where devices keep all of them
+  NodeId left_by;            // the node that leaves the parameters for the next step, if devices keep all of them
   std::vector<Use> uses;     // in issue order
 };
 
-/// Work that reads the parameters of a share with nothing else of its devices between it.
+/// A gathered interval: consecutive work of the devices that reads the parameters of a share.
 struct Run {
   Share* share = nullptr;
-  std::vector<NodeId> readers;        // none: the run before serves them
+  std::vector<NodeId> readers;        // none: the previous interval serves them
   std::uint32_t first = 0, last = 0;  // positions of the first and last reader
-  NodeId before;                      // the work before which its gather stands; invalid: all of the step
-  const Dag::PlacedGather* placed = nullptr;  // or an order says where
+  NodeId before;                      // the work before which its all-gather is placed; invalid: before all work of the step
+  const Dag::PlacedGather* placed = nullptr;  // or the place in an order
 };
 
 struct Home {
@@ -71,7 +71,7 @@ class Rounds {
   }
 
  private:
-  // ---- who uses what, and when
+  // ---- uses of buckets
 
   void find_placed() {
     for (const Dag::PlacedGather& placed : dag_.placed_gathers) {
@@ -97,7 +97,7 @@ class Rounds {
   }
 
   void find_work() {
-    std::vector<std::vector<std::pair<Home*, bool>>> homes_of(dag_.device_sets.size());  // that have some of a set's devices; all of them, and no others
+    std::vector<std::vector<std::pair<Home*, bool>>> homes_of(dag_.device_sets.size());  // owners with some of a set's devices; owners with exactly these devices
     for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) {
       const DeviceSet& set = dag_.device_sets[DeviceSetId::at(s)];
       for (auto& [at, home] : homes_) {
@@ -153,14 +153,14 @@ class Rounds {
     uses = std::move(joined);
   }
 
-  /// Other work of the devices lies between this use and the one before.
+  /// Whether other work of the devices is between this use and the previous one.
   static bool begins_run(const Share& share, std::size_t use) { return use == 0 || share.uses[use].at != share.uses[use - 1].at + 1; }
 
   // ---- gathers
 
   void gather(Home& home) {
     std::vector<Run> runs = runs_of(home);
-    std::vector<std::uint32_t> starts;  // of the runs, those of one beginning once
+    std::vector<std::uint32_t> starts;  // of the intervals, without repeats
     std::map<const Share*, Run*> before;
     for (Run& run : runs) {
       if (starts.empty() || starts.back() != run.first) starts.push_back(run.first);
@@ -238,7 +238,8 @@ class Rounds {
     for (const NodeId before : placed.after) dag_.temporal.emplace_back(before, id);
   }
 
-  /// How far ahead a gather stands is said once: by `prefetch`, or by the order that names it. A program without backwards may lack the gathers that `prefetch` is for.
+  /// Either `prefetch` or an order determines the place of an all-gather, not both. A forward-only program may lack the all-gathers that `prefetch`
+  /// is for.
   bool check_prefetch(const directive::Strategy& strategy, DiagnosticSink& sink) {
     if (dag_.placed_gathers.empty() || dag_.forward_only) return true;
     Selection selection(dag_);
@@ -269,8 +270,8 @@ class Rounds {
   void reduce(const Share& share) {
     if (!share.reduction.valid()) return;
     const directive::Reduce round = dag_.buckets[share.bucket.index()].reduced;
-    llvm::DenseMap<std::uint32_t, std::size_t> round_of;  // by who contributes
-    std::vector<NodeId> last;                             // of each round
+    llvm::DenseMap<std::uint32_t, std::size_t> round_of;  // by contributing node
+    std::vector<NodeId> last;                             // of each interval
     bool open = false;
     for (std::size_t u = 0; u < share.uses.size(); ++u) {
       if (round == directive::Reduce::each || begins_run(share, u)) open = false;
@@ -299,7 +300,7 @@ class Rounds {
     blocks_of_[share.reduction.value()] = dag_.add(made, blocks);
   }
 
-  /// Who reads the reduction of the whole step reads the sum of its rounds.
+  /// Readers of the reduction of the whole step read the sum over its intervals instead.
   void read_blocks() {
     for (const Node& node : dag_.nodes) {
       if (!node.subject.bucket().valid() || adds_in_place(node.kind)) continue;
@@ -313,9 +314,8 @@ class Rounds {
 
   // ---- the order
 
-  /// A collective like that of the whole step, or a sum, called after work that begins or ends its round. The first gather, the last sum and the last reduction take its place
-  /// in the tables; where an order names it they stand where the order says, too.
-  /// `inputs` of a new one.
+  /// Repeats a collective or sum of the whole step for one interval, named by the work that begins or ends it. The first all-gather, the last sum and
+  /// the last reduction replace the original in the tables and keep its place if an order names it. `inputs` are for a new one.
   NodeId repeat(NodeId whole, NodeId work, bool takes_place, std::span<const Input> inputs) {
     NodeId id = whole;
     if (takes_place && !named_.contains(whole.value())) placed_.insert(whole.value());
@@ -349,7 +349,7 @@ class Rounds {
     dag_.order = std::move(order);
   }
 
-  /// What stands in front of the uses of the parameters of a chunk.
+  /// The nodes placed before the uses of the parameters of a chunk.
   struct Gathered {
     bool placed = false, otherwise = false;
   };
@@ -357,15 +357,15 @@ class Rounds {
   Dag& dag_;
   std::vector<Gathered> gathered_;                   // by chunk
   std::map<std::vector<std::int32_t>, Home> homes_;  // by device set
-  std::vector<std::uint32_t> at_;                    // per node of work on a home's devices: its position among that work
-  llvm::DenseMap<std::uint32_t, NodeId> blocks_of_;  // by the reduction of the whole step: the sum of what its rounds leave
-  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // by work: what stands before and behind it
+  std::vector<std::uint32_t> at_;                    // per node of work on an owner's devices: its position among that work
+  llvm::DenseMap<std::uint32_t, NodeId> blocks_of_;  // by the reduction of the whole step: the sum over its intervals
+  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // by work: the nodes placed before and after it
   std::vector<NodeId> at_start_;
   llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order
-  llvm::DenseSet<std::uint32_t> begun_;              // gathers of the whole step with a first round
-  llvm::DenseSet<std::uint32_t> named_;              // what an order lets follow something
+  llvm::DenseSet<std::uint32_t> begun_;              // all-gathers of the whole step that have a first interval
+  llvm::DenseSet<std::uint32_t> named_;              // nodes that an order places after others
   std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::PlacedGather*> placed_of_;  // by the gather of the whole step and a use
-  std::vector<std::size_t> position_;                // in the order, of nodes that are no rounds; empty: nobody asked
+  std::vector<std::size_t> position_;                // position in the order of the original nodes; filled on demand
 };
 
 }  // namespace

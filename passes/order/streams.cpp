@@ -38,7 +38,7 @@ class Assignment {
     const std::size_t first_default = dag_.streams.size();
     name_defaults(made);
     if (!pool_crowded(made, first_default)) return std::nullopt;
-    // Streams cut communicators no further: the grouping stays.
+    // Default streams do not split communicators further.
     for (Communicator& communicator : made.list) {
       communicator.stream = stream_of(communicator.comms.front());
       const std::optional<std::uint32_t> window = dag_.streams[communicator.stream.index()].window;
@@ -86,7 +86,7 @@ class Assignment {
     const Stream& other = dag_.streams[stream_of(dag_.node(node).comm).index()];
     const std::string_view name = dag_.context->text(directive.name), other_name = dag_.context->text(other.name);
     if (target.part == directive::Part::reduce || target.part == directive::Part::gather) {
-      // A bucket is reduced as one, and its regions may have been named apart.
+      // A bucket is reduced as one, but different lines may name its regions.
       const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other, target.part);
       const std::string text = region_text(dag_, here.front());
       const std::string_view part = part_name(target.part);
@@ -112,7 +112,7 @@ class Assignment {
         .hint("both ends of a message are on one stream; name it in one of the two lines");
   }
 
-  /// The chunks whose gradients are behind a collective of a bucket, at whichever of its members, ascending.
+  /// The chunks that contribute to a collective of a bucket at any of its members, ascending.
   std::vector<ChunkId> contributors(CommId comm) const {
     std::vector<ChunkId> chunks;
     const auto add = [&](const auto& self, const Node& node) -> void {
@@ -130,14 +130,14 @@ class Assignment {
     return chunks;
   }
 
-  /// Those of `chunks` that a target names.
+  /// The elements of `chunks` that a target names.
   std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const directive::Selector& target) {
     std::vector<ChunkId> named;
     if (const auto found = selection_.find(target)) std::ranges::set_intersection(chunks, found->chunks, std::back_inserter(named));
     return named;
   }
 
-  /// Those of `chunks` of which the lines of a stream name this part.
+  /// The elements of `chunks` whose communication `part` the lines of a stream name.
   std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream, directive::Part part) {
     std::vector<ChunkId> named;
     for (const directive::Directive& directive : strategy_.directives) {
@@ -183,7 +183,7 @@ class Assignment {
     return name;
   }
 
-  /// Whether two neighbours of the list carry the same direction between the same sets: then one pair was cut.
+  /// Whether two neighbours of the list have the same direction and sets: then one pair was split.
   static bool same_route(const Dag& dag, const Communicator& a, const Communicator& b) {
     const auto direction = [&](const Communicator& c) { return is_backward(dag.node(dag.comms[c.comms.front().index()].members.front()).pass); };
     return a.kind == Communicator::Kind::pair && b.kind == a.kind && a.members == b.members && direction(a) == direction(b) && a.stream == b.stream;
@@ -271,7 +271,7 @@ class Assignment {
     for (StreamId& stream : stream_of_) stream = moved[stream.index()];
   }
 
-  /// Where the window of a stream is written.
+  /// The location of the window of a stream.
   LocId window_place(const Stream& stream) const {
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Stream>(&directive);

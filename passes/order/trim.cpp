@@ -10,7 +10,7 @@ using namespace directive;
 
 namespace {
 
-/// Builds the order anew from what remains of each rank.
+/// Builds a new order from the remaining steps of each rank.
 class Trim {
  public:
   Trim(const Order& order, Symbol dim, std::uint32_t bound) : order_(order), dim_(dim), bound_(bound) {}
@@ -36,7 +36,7 @@ class Trim {
                         [&](const OrderCoordinate& coordinate) { return coordinate.name == dim_ && !coordinate.all && coordinate.index >= bound_; });
   }
 
-  /// What remains of children, one behind the other.
+  /// The remaining children, one after the other.
   void put(std::uint32_t first, std::uint32_t count, std::uint32_t& kept_first, std::uint32_t& kept_count) {
     std::vector<std::uint32_t> kept;
     for (std::uint32_t i = 0; i < count; ++i) {

@@ -3,13 +3,13 @@
 //
 //   trim({F mb[0]; { F mb[7] & B mb[0] }; F mb[8]}, mb, 7)   ->   {F mb[0]; { B mb[0] }}
 //
-// What an order means is not asked here, so operations of no program at all are trimmed too.
+// Operations need not exist in the program.
 
 #include "ir/directive/directive.h"
 
 namespace piper::passes {
 
-/// Steps, sequences and groups of which nothing remains are gone; ranks stay.
+/// Steps, sequences and groups that become empty are removed; ranks stay.
 directive::Order trim(const directive::Order& order, Symbol dim, std::uint32_t bound);
 
 }  // namespace piper::passes

@@ -2,9 +2,10 @@
 // The DAG as a graph of units: a node, or all members of a matched communication contracted to one point. Flat adjacency for passes that
 // order work.
 //
-// Units are numbered by their first node; a sum in place is none, and who reads it follows all of its terms. Edges are those of this step: data and grad (a parameter is
-// read from the step before), and the order of the passes, whether or not a value flows: F of an instance before its R, that before its B or BI, that before its BW, and for F of one chunk before F of another B or BI the
-// other way around. What stands around the chunks may be missing (surround.h).
+// Units are numbered by their first node. An in-place sum is no unit; its readers depend on all of its terms. Edges are those of this step: data and
+// grad (a parameter is read from the previous step), and the order of the passes, whether or not a value flows: F of an instance before R, R before B
+// or BI, BI before BW; and if F of one chunk is before F of another, the reverse for B or BI. Loads, sums, updates and reports may be missing
+// (surround.h).
 //
 //   WorkGraph graph(dag);
 //   std::vector<std::uint32_t> order = topological_order(graph, chains);
@@ -29,7 +30,7 @@ class Adjacency {
   Adjacency() = default;
   Adjacency(std::size_t size, std::span<const Pair> pairs);
   std::span<const std::uint32_t> of(std::size_t vertex) const { return {targets_.data() + first_[vertex], first_[vertex + 1] - first_[vertex]}; }
-  /// Of all vertices.
+  /// The targets of all vertices.
   std::span<const std::uint32_t> targets() const { return targets_; }
 
  private:
@@ -42,21 +43,21 @@ class WorkGraph {
   explicit WorkGraph(const dag::Dag& dag) : WorkGraph() { number(dag), connect(dag); }
 
   std::size_t units() const { return first_member_.size() - 1; }
-  /// Of no sum in place.
+  /// Not for in-place sums.
   std::uint32_t unit_of(dag::NodeId node) const { return unit_of_[node.index()]; }
   std::uint32_t unit_of(dag::CommId comm) const { return unit_of_comm_[comm.index()]; }
   /// The nodes of a unit: one, or the members of a communication in their order.
   std::span<const dag::NodeId> members(std::uint32_t unit) const {
     return {members_.data() + first_member_[unit], first_member_[unit + 1] - first_member_[unit]};
   }
-  /// What the unit is, beside the others: the node table is large, and orders visit it everywhere.
+  /// The sort of a unit, in a compact table, because orders visit nodes at random.
   enum class Sort : std::uint8_t { work, whole_backward, load, count, communication, end_of_step };
   Sort sort(std::uint32_t unit) const { return sort_[unit] == Sort::whole_backward ? Sort::work : sort_[unit]; }
-  /// At unit costs; a count takes one, so that order by time is order by dependence where communication reads it.
+  /// Duration at unit costs; a count takes one, so that order by time is topological for communication that reads it.
   std::uint32_t duration(std::uint32_t unit) const {
     return sort_[unit] == Sort::whole_backward ? 2 : sort_[unit] == Sort::load || sort_[unit] == Sort::communication ? 0 : 1;
   }
-  /// Where it runs; of a communication its first member.
+  /// The devices of the unit; for a communication those of its first member.
   DeviceSetId devices(std::uint32_t unit) const { return devices_[unit]; }
   dag::NodeId front(std::uint32_t unit) const { return members_[first_member_[unit]]; }
   std::span<const std::uint32_t> successors(std::uint32_t unit) const { return successors_.of(unit); }
@@ -82,7 +83,7 @@ class WorkGraph {
 /// A graph that another thread may still be making. Its units are known early, its edges late.
 class PendingWorkGraph {
  public:
-  /// To be called once. Where it is not made, for lack of memory or Cancelled, who waits is told the same.
+  /// To be called once. If it throws (lack of memory or Cancelled), waiters throw the same exception.
   void make(const dag::Dag& dag) {
     try {
       graph_.number(dag);
@@ -97,11 +98,11 @@ class PendingWorkGraph {
     }
     connected_.count_down();
   }
-  /// Waits until units can be asked for: all but `successors` and `indegree`.
+  /// Waits until units are available: everything except `successors` and `indegree`.
   const WorkGraph& numbered() const {
     return waited_for(numbered_);
   }
-  /// Waits until all of it is there.
+  /// Waits until the whole graph is available.
   const WorkGraph& connected() const {
     return waited_for(connected_);
   }
@@ -116,12 +117,12 @@ class PendingWorkGraph {
   WorkGraph graph_;
   std::latch numbered_{1}, connected_{1};
   std::exception_ptr failure_;
-  std::atomic<bool> failed_ = false;  // set behind it
+  std::atomic<bool> failed_ = false;  // set after failure_
 };
 
-/// Units in an order that respects the graph and `more`, first come first served; shorter than the graph when there is a cycle.
+/// A topological order of the units of the graph and `more`, first come first served; incomplete if there is a cycle.
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more);
-/// The same, and when each unit starts at unit costs.
+/// The same, with the ASAP start time of each unit at unit costs.
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start);
 
 }  // namespace piper::passes
