@@ -9,9 +9,9 @@ JOBS ?= $(shell nproc)
 help:
 	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device"
 	@echo "make test    set up, build, run every test"
-	@echo "make test-gpu  the tests of the runtime on CUDA that need a GPU; without one they say so"
-	@echo "make bench-gpu  what a GPU makes of programs, beside PyTorch and copies of memory; without one it says what is missing"
-	@echo "make gpu-bundle  build/gpu-bundle(.tar.gz): what a GPU machine without network needs for all of that"
+	@echo "make test-gpu  the tests of the runtime on CUDA that need a GPU; without one they are skipped"
+	@echo "make bench-gpu  programs on a GPU, beside PyTorch and copies of memory; without one it reports the missing parts"
+	@echo "make gpu-bundle  build/gpu-bundle(.tar.gz): all that a GPU machine without network needs for both"
 	@echo "make test-editors  the language server in Neovim, Emacs and VS Code, which it installs into the cache"
 	@echo "make build   set up and leave the program at build/release/piper"
 	@echo "make bench   run the benchmarks"
@@ -25,7 +25,7 @@ setup:
 	@.deps/install_system_packages.sh
 	@python3 .deps/fetch_wheels.py
 
-# What only tests need: NVRTC, which compiles the CUDA kernels.
+# For tests only: NVRTC, which compiles the CUDA kernels.
 test-setup: setup
 	@python3 .deps/fetch_wheels.py --group test
 
@@ -53,7 +53,7 @@ test-gpu: build/debug/build.ninja test-setup
 bench-gpu: build
 	@python3 -B tests/gpu/bench/bench_gpu.py --piper build/release/piper --out build/bench-gpu
 
-# The bundle is tried in a folder elsewhere, with the pinned LibTorch, as far as this machine goes.
+# The bundle is tried in another folder, with the pinned LibTorch, as far as this machine allows.
 gpu-bundle: build
 	@$(call ninja,release,gpu_test gpu_kernel_test)
 	@tests/gpu/make_bundle.sh build/release build/gpu-bundle

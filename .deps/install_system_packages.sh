@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the system packages of packages.txt, or of the list that is given, that are missing (Debian; as root or through sudo).
-# Where it may not install, it lists what is missing and fails.
+# Installs the missing system packages of packages.txt, or of the given list (Debian; as root or through sudo). If it may not install, it lists the missing
+# packages and fails.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -13,8 +13,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 # gcc takes the sanitizers' own bookkeeping in LLVM's headers for reads of unset memory.
 set(CMAKE_CXX_FLAGS_ASAN "-Wno-maybe-uninitialized -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined")
 set(CMAKE_CXX_FLAGS_TSAN "-Wno-maybe-uninitialized -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread")
-# For code that walks large tables: gcc 12 turns loops of several accesses into vector code at -O3 alone, where it takes inlined code of std::string
-# for overlapping copies. Position-independent functions are inlined into others of their file when nobody may replace them at run time.
+# For code that walks large tables: gcc 12 vectorises loops of several accesses at -O3 alone, where it takes inlined code of std::string for overlapping copies.
+# Position-independent functions are inlined into others of their file if they cannot be replaced at run time.
 set(PIPER_HOT_CODE "$<$<CONFIG:Release>:-O3;-Wno-restrict;-fno-semantic-interposition>")
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Debug)

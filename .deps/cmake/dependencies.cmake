@@ -1,4 +1,4 @@
-# Imported targets of everything that is not ours. All headers are system headers.
+# Imported targets of all external libraries. All headers are system headers.
 
 find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
@@ -27,7 +27,7 @@ target_include_directories(deps_antlr4_runtime SYSTEM INTERFACE /usr/include/ant
 target_link_libraries(deps_antlr4_runtime INTERFACE "${antlr4_archive}" Threads::Threads)
 
 # LibTorch, out of the wheel. `find_package(Torch)` would ask for a whole CUDA toolkit.
-# The compiler half builds without it: -DPIPER_TORCH=OFF leaves out what needs it.
+# The compiler half builds without it: -DPIPER_TORCH=OFF leaves out the parts that need it.
 option(PIPER_TORCH "Build what needs LibTorch" ON)
 if(PIPER_TORCH)
   execute_process(COMMAND "${Python3_EXECUTABLE}" "${CMAKE_SOURCE_DIR}/.deps/fetch_wheels.py" --path
@@ -49,6 +49,6 @@ if(PIPER_TORCH)
   set_target_properties(deps::torch_cpu PROPERTIES INTERFACE_LINK_LIBRARIES "deps::c10;Threads::Threads")
 endif()
 
-# What is opened at run time if it is there: NVRTC for the tests of CUDA kernels.
+# Opened at run time if present: NVRTC for the tests of CUDA kernels.
 execute_process(COMMAND "${Python3_EXECUTABLE}" "${CMAKE_SOURCE_DIR}/.deps/fetch_wheels.py" --path --group test
                 OUTPUT_VARIABLE PIPER_CUDA_WHEELS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

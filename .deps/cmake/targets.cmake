@@ -1,6 +1,6 @@
 # The functions that the folders' CMakeLists.txt are made of.
 
-# What `make build` builds: the program and the plugins that it opens, without the tests.
+# The target of `make build`: the program and the plugins that it opens, without the tests.
 add_custom_target(program)
 
 # piper_library(NAME [SOURCES a.cpp ...] [DEPS target ...])
@@ -19,7 +19,7 @@ function(piper_library name)
   endif()
 endfunction()
 
-# What an executable or a plugin is built with.
+# Settings of every executable and plugin.
 function(piper_private_settings name)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARGN})
@@ -44,13 +44,14 @@ function(piper_program name)
   piper_private_settings(${name} ${arg_DEPS})
 endfunction()
 
-# The tests of the compiler half, which `make asan-quick` builds and runs: all that do not say RUNS.
+# The tests of the compiler half, which `make asan-quick` builds and runs: all without RUNS.
 add_custom_target(compiler_tests)
 
 # piper_test(NAME SOURCES a_test.cpp ... [DEPS target ...] [LABEL folder] [SHARDS n] [TIMEOUT seconds] [RUNS])
 # A GoogleTest executable (main comes from tests/support) that ctest runs in the project root;
 # SHARDS runs its cases as that many processes, for suites that take long.
-# RUNS: it runs plans or draws them, or needs LibTorch or the program: no test of the compiler half, whose build under sanitizers CI has time for.
+# RUNS: it runs or generates plans, or needs LibTorch or the program, so it does not belong to the compiler half, whose tests CI can build under sanitizers in
+# time.
 function(piper_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS" "LABEL;SHARDS;TIMEOUT" "SOURCES;DEPS")
   if(NOT arg_SHARDS)

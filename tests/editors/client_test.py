@@ -1,4 +1,4 @@
-"""A real client library (pygls, lsprotocol) against the server: it decodes each answer into the types of the protocol, and refuses what is none."""
+"""A real client library (pygls, lsprotocol) against the server: it decodes each answer into the types of the protocol, and refuses any other."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ LIMIT = 30  # seconds for an answer
 
 
 class Session(LanguageClient):
-    """A client that keeps what the server sends by itself."""
+    """A client that keeps the server's notifications."""
 
     def __init__(self):
         super().__init__("piper-editor-tests", "1")
@@ -31,7 +31,7 @@ class Session(LanguageClient):
             return [{"values": {}} for _ in params.items]
 
     async def diagnostics(self, uri, version):
-        """The last ones of that version: a check shows what names and types say first."""
+        """The last diagnostics of that version: a check first reports names and types."""
         async def last():
             while True:
                 shown = [each for each in self.published.get(uri, []) if each.version == version]

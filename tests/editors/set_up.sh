@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the editors of `make test-editors`, pinned, into the cache, and prints the folder. What is there is left alone.
+# Installs the editors of `make test-editors`, pinned, into the cache, and prints the folder. Existing parts are left alone.
 #
 #   python/    Neovim, a client library, tree-sitter's loader      node/   Node 20 and what packages and drives VS Code
 #   workbench/ VS Code's server, which a browser shows
@@ -20,7 +20,7 @@ mkdir -p "$folder"
 exec 9>"$folder/lock"
 flock 9
 
-# step NAME COMMAND...: runs once; what a run that was ended left behind is removed.
+# step NAME COMMAND...: runs once; removes what an interrupted run left.
 step() {
     name=$1
     shift

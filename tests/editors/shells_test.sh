@@ -1,5 +1,5 @@
 #!/bin/bash
-# What shells complete, asked of them: shells_test.sh SCRATCH
+# Completions of the shells, asked from real ones: shells_test.sh SCRATCH
 set -u
 
 scratch=$1/shells
@@ -36,7 +36,7 @@ expect "fish: kinds" "$(fish_gives 'piper show gr')" "graph grid"
 expect "fish: values" "$(fish_gives 'piper show dag --level pl')" "placed planned"
 expect "fish: schedules" "$(fish_gives 'piper simulate zb')" "zb_h1 zbv"
 
-# zsh: in a terminal of its own, since completion lives in the line editor.
+# zsh: in a separate terminal, because completion lives in the line editor.
 piper completion zsh >_piper
 cat >zsh.zsh <<'Z'
 zmodload zsh/zpty

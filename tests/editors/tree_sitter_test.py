@@ -43,7 +43,7 @@ def texts():
     for top in ("examples", "stdlib", "tests"):
         for path in sorted((ROOT / top).rglob("*.pipe")):
             found[str(path.relative_to(ROOT))] = path.read_bytes()
-    pages = [ROOT / "README.md", *sorted((ROOT / "grammar").glob("*.md")), *sorted((ROOT / "ir/diagnostics/pages").glob("*.md")), *sorted((ROOT / "stdlib").glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "grammar").glob("*.md")), *sorted((ROOT / "ir/diagnostics/pages").glob("*.md")), *sorted((ROOT / "stdlib").glob("*.md"))]
     for page in pages:
         for number, block in enumerate(re.findall(r"^```pipe.*?\n(.*?)^```", page.read_text(), re.M | re.S)):
             found[f"{page.relative_to(ROOT)}#{number}"] = block.encode()
@@ -51,7 +51,7 @@ def texts():
 
 
 def accepted(name, text):
-    """Whether the compiler's parser takes it."""
+    """Whether the compiler's parser accepts it."""
     path = SCRATCH / "texts" / (re.sub(r"\W", "_", name) + ".pipe")
     path.write_bytes(text)
     return subprocess.run(["piper", "show", "ast", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
@@ -73,7 +73,7 @@ def damaged(text, draw):
 
 
 def indentation(tree_root, lines):
-    """Blanks before each line, as the query of indents says; None where a line is empty."""
+    """Blanks before each line by the query of indents; None if a line is empty."""
     captured = tree_sitter.QueryCursor(tree_sitter.Query(LANGUAGE, (GRAMMAR / "queries/indents.scm").read_text())).captures(tree_root)
     begun_at, closers = [set() for _ in lines], {}  # brackets that are opened on one line make the next ones deeper once
     for node in captured["indent.begin"]:
@@ -113,7 +113,7 @@ class TreeSitterTest(unittest.TestCase):
         self.assertGreater(sum(verdicts.values()), 50)
         wrong = [f"{name} at {error}:\n{mutants[name].decode()}" for name in mutants if verdicts[name] and (error := first_error(parse(mutants[name])))]
         self.assertEqual(wrong, [])
-        # What it takes beyond that has a line end inside of a statement.
+        # The texts that it accepts beyond that have a line end inside a statement.
         for name in mutants:
             if not verdicts[name] and first_error(parse(mutants[name])) is None:
                 self.assertIn(b"\n", mutants[name])

@@ -1,5 +1,6 @@
 #!/bin/sh
-# ./check.sh in the folder of the bundle: that everything in it runs on this machine, with its GPU or without. A minute; the last line says how it ended.
+# ./check.sh in the folder of the bundle: checks that everything in it runs on this machine, with its GPU or without. It takes a minute; the last line gives the
+# result.
 set -u
 . ./env.sh || exit 1
 out=${1:-$(mktemp -d)}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make_bundle.sh BUILD BUNDLE: what a GPU machine without network and without this tree's packages needs, as the folder BUNDLE and as BUNDLE.tar.gz.
+# make_bundle.sh BUILD BUNDLE: packs all that a GPU machine without network and without this tree's packages needs, as the folder BUNDLE and as BUNDLE.tar.gz.
 set -eu
 build=$1 bundle=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,7 +19,7 @@ mkdir "$bundle/bench"
 cp "$root"/tests/gpu/bench/*.py "$root"/tests/gpu/bench/*.pipe "$bundle/bench"
 cp "$root/tests/gpu/bundle_env.sh" "$bundle/env.sh"
 cp "$root/tests/gpu/bundle_check.sh" "$bundle/check.sh"
-cp "$root/CMakePresets.json" "$bundle"  # tests take the folder that has it for theirs
+cp "$root/CMakePresets.json" "$bundle"  # tests take the folder with this file as the project root
 cp "$root/tests/gpu/README.md" "$bundle/README.md"
 (cd "$root" && git log -1 --format='%H %cs%n' && git status --short --untracked-files=no) >"$bundle/VERSION" 2>/dev/null || echo "not from a repository" >"$bundle/VERSION"
 

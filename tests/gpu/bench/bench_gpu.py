@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`make bench-gpu`: what a GPU makes of the programs in this folder, beside PyTorch and beside copies of memory (tests/gpu/README.md).
+"""`make bench-gpu`: measures programs of this folder on a GPU, beside PyTorch and beside copies of memory (tests/gpu/README.md).
 
     bench_gpu.py --piper build/release/piper --out build/bench-gpu
     bench_gpu.py --piper build/debug/piper --out /tmp/bench --device cpu --tiny     # the same parts in a few seconds, for their form alone
     bench_gpu.py ... --parts gpt,launches                                           # some
 
-Writes OUT/bench.json and OUT/bench.md, and the outputs of all that it started into OUT/logs. Each part has a limit, all of them together --limit seconds; one that fails says why and
+Writes OUT/bench.json and OUT/bench.md, and the outputs of all commands into OUT/logs. Each part has a limit, all of them together --limit seconds; a part that fails gives the reason, and
 the others go on.
 
 Exit codes: 0 all parts gave their figures; 1 one of them failed; 2 wrong usage; 3 there is no GPU, no driver, or a library of CUDA is missing.
@@ -43,7 +43,7 @@ def arguments():
 
 
 def doctor(piper):
-    """What `piper doctor` finds: the name of the device and what is missing."""
+    """The findings of `piper doctor`: the name of the device and the missing parts."""
     told = json.loads(subprocess.run([piper, "doctor", "--format", "json"], check=True, capture_output=True, text=True).stdout)
     if not isinstance(told, dict) or not all(isinstance(told.get(key), list) for key in ("libraries", "gpus")):
         raise ValueError("it lists no libraries and GPUs")
@@ -71,7 +71,7 @@ def run_part(name, machine, deadline):
         told["status"], told["reason"] = "skipped", str(reason)
     except Failed as reason:
         told["status"], told["reason"] = "failed", str(reason)
-    except (KeyError, ValueError, IndexError, OSError, ZeroDivisionError) as error:  # what a program printed is not what was expected of it
+    except (KeyError, ValueError, IndexError, OSError, ZeroDivisionError) as error:  # a program printed something unexpected
         told["status"], told["reason"] = "failed", f"{type(error).__name__}: {error}"
     told["seconds"] = time.monotonic() - begun
     if told["status"] != "measured":

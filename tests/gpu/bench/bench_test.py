@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The form of what `make bench-gpu` leaves behind, from a tiny run on the CPU: bench_test.py PIPER [PYTHON WITH PYTORCH]. No time is looked at."""
+"""Checks the form of the output of `make bench-gpu` in a tiny run on the CPU: bench_test.py PIPER [PYTHON WITH PYTORCH]. It checks no times."""
 
 import json
 import pathlib
@@ -42,7 +42,7 @@ class Bench(unittest.TestCase):
 
     def look_at(self, name, part):
         if name == "fused_bf16" and part["status"] == "failed":
-            self.assertIn("P5105", part["reason"])  # as long as there are no kernels of bf16 for CUDA
+            self.assertIn("P5105", part["reason"])  # until there are bf16 kernels for CUDA
             return
         self.assertEqual(part["status"], "measured" if name in WITHOUT_TORCH or not part.get("reason") else "skipped", part)
         if part["status"] == "skipped":

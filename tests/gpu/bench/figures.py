@@ -1,4 +1,4 @@
-"""Figures of a benchmark: a value, its unit, the goal that it has, and how it came about."""
+"""Figures of a benchmark: a value, its unit, its goal, and a note on its origin."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ class Figure:
     value: float
     unit: str
     goal: float | None = None
-    at_most: bool = False  # the goal is not to be exceeded; otherwise to be reached
+    at_most: bool = False  # the goal is a maximum; otherwise a minimum
     note: str = ""
 
     @property

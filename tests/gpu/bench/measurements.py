@@ -1,4 +1,4 @@
-"""The parts of `make bench-gpu`: each starts piper and PyTorch as a user would, and reads what they leave behind."""
+"""The parts of `make bench-gpu`: each starts piper and PyTorch as a user would, and reads their output."""
 
 import ctypes
 import dataclasses
@@ -17,7 +17,7 @@ from figures import Figure
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
-# Dense matrix products per second, without sparsity: data sheets. f32 is that of plain f32 arithmetic, without TF32.
+# Dense matrix products per second, without sparsity: data sheets. f32 is plain f32 arithmetic, without TF32.
 PEAKS = {
     "H200": {"bf16": 989e12, "f32": 67e12},
     "H100 PCIe": {"bf16": 756e12, "f32": 51e12},
@@ -28,11 +28,11 @@ PEAKS = {
 
 
 class Failed(Exception):
-    """A part gives no figure, and should have."""
+    """A part that should give a figure gives none."""
 
 
 class Skipped(Exception):
-    """A part gives no figure, for something that it needs is not here."""
+    """A part gives no figure, because something that it needs is missing."""
 
 
 @dataclasses.dataclass
@@ -54,7 +54,7 @@ class Machine:
     started: int = 0
 
     def run(self, words, what, environment=None):
-        """A command until it ends; Failed with its last line when it does not end well."""
+        """Runs a command to its end; Failed with its last line if it fails."""
         self.started += 1
         log = self.out / "logs" / f"{self.started:02}-{re.sub('[^a-z0-9_]+', '-', what.lower())}.txt"
         left = self.deadline - time.monotonic()
@@ -78,7 +78,7 @@ class Machine:
         return Ended(ended.stdout, time.monotonic() - begun, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
     def train(self, file, train, sizes, environment=None, profile=False):
-        """A run of `piper train`: steps as in its metrics, and with `profile` what `--profile` found of the last one."""
+        """A run of `piper train`: steps as in its metrics, and with `profile` the results of `--profile` for the last one."""
         folder = self.out / "runs" / f"{self.started + 1:02}-{train}"
         words = [self.piper, "train", str(HERE / file), train, "--device", self.device, "--format", "json", "--out", str(folder)]
         for name, value in sizes.items():
@@ -107,7 +107,7 @@ class Run:
     costs: dict | None
 
     def seconds(self, warm=4):
-        """Of a step, over all but the first, in which things warm up and are captured, and a last one that was timed action by action. Two are under way at a time, so one alone says little."""
+        """Seconds per step, over all but the first, which warm up and are captured, and a last one that was timed action by action. Two are in flight at a time, so one alone says little."""
         steps = self.steps[:-1] if self.costs is not None and len(self.steps) > 1 else self.steps
         return statistics.mean(step["seconds"] for step in steps[min(warm, len(steps) - 1):])
 
@@ -120,7 +120,7 @@ class Run:
 
 
 class MemoryInUse:
-    """The most that the device had in use, as `nvidia-smi` says it: the plan, and all that lies outside of it."""
+    """The maximum memory in use on the device, by `nvidia-smi`: the plan, and everything outside it."""
 
     def __init__(self, machine):
         self.most = None
@@ -160,7 +160,7 @@ TINY_GPT = {"layers": 1, "dim": 32, "heads": 2, "vocab": 64, "seq_length": 16, "
 
 
 def flops_per_token(sizes):
-    """PaLM (Chowdhery et al. 2022), appendix B: 6 N + 12 L H Q T. N: weights that multiply, without the tables that are looked up; scores count whole, though half are masked."""
+    """PaLM (Chowdhery et al. 2022), appendix B: 6 N + 12 L H Q T. N: weights that multiply, without lookup tables; all scores count, though half are masked."""
     layers, dim, vocab, seq = (sizes[key] for key in ("layers", "dim", "vocab", "seq_length"))
     return 6 * (12 * layers * dim * dim + vocab * dim) + 12 * layers * dim * seq
 
@@ -186,7 +186,7 @@ def gpt(machine, dtype, changes, goals, compiles):
     yield Figure(f"piper {dtype}", speeds["piper"], "tokens/s", note=f"{run.seconds() * 1e3:.1f} ms a step of {tokens} tokens, loss {run.steps[0]['loss']:.3f} -> {run.steps[-1]['loss']:.3f}")
     yield from utilisation(machine, dtype, sizes, speeds["piper"], "piper", goals.get("utilisation"))
     if dtype == "bf16":
-        # PyTorch's flash attention adds its gradients in any order unless it is told otherwise, ours in one.
+        # PyTorch's flash attention adds its gradients in any order by default, piper's in one.
         any_order = "piper, attention adds in any order"
         speeds[any_order] = tokens / machine.train("gpt_1b.pipe", f"gpt_{dtype}", sizes, {"PIPER_CUDA_DETERMINISTIC": "0"}).seconds()
         yield Figure(any_order, speeds[any_order], "tokens/s", note="PIPER_CUDA_DETERMINISTIC=0")
@@ -228,7 +228,7 @@ def gpt_f32(machine):
 # ---- actions
 
 def launches(machine):
-    """With graphs and without, at two numbers of steps: what differs between these is steps alone."""
+    """With graphs and without, at two numbers of steps: the difference between these is steps alone."""
     few, many = (20, 60) if machine.tiny else (200, 2000)
     sizes = {"layers": 2, "microbatches": 2} if machine.tiny else {}
     program = machine.run([machine.piper, "show", "program", str(HERE / "launches.pipe"), "--device", "cuda", *[word for name, value in sizes.items() for word in ("-D", f"{name}={value}")]],
@@ -260,7 +260,7 @@ def copy_speed(machine):
 
 
 def kernel_actions(machine, train, sizes):
-    """Per action of the only rank that is nothing but kernels: their names and their bytes, from the table that `build` gives."""
+    """Per action of the only rank that consists of kernels alone: their names and their bytes, from the table that `build` gives."""
     words = [str(HERE / "fused.pipe"), train, "--device", "cuda", *[word for name, value in sizes.items() for word in ("-D", f"{name}={value}")]]
     folder = machine.out / "runs" / f"{machine.started + 1:02}-{train}-kernels"
     built = json.loads(machine.run([machine.piper, "build", *words, "-o", str(folder), "--format", "json"], f"piper build {train}").out)
@@ -278,7 +278,7 @@ def kernel_actions(machine, train, sizes):
 
 
 def seconds_of(costs, action):
-    """In a cost file a body stands under its own name: `F.stage0` is `stage0.F`."""
+    """In a cost file a body has its own name: `F.stage0` is `stage0.F`."""
     name, _, of = action.partition(".")
     return costs["actions"].get(action, costs["bodies"].get(f"{of}.{name}"))
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The model of gpt_1b.pipe in PyTorch, and copies of device memory: what `make bench-gpu` compares with.
+"""The model of gpt_1b.pipe in PyTorch, and copies of device memory: the baseline of `make bench-gpu`.
 
     torch_gpt.py train --device cuda --dtype bf16 --layers 18 --dim 2048 --heads 16 --vocab 32768 --seq-length 2048 --sequences 8 --steps 20 [--compile]
     torch_gpt.py copy --device cuda --bytes 1073741824
 
-Prints one JSON object. bf16: parameters and activations of 16 bits, gradients and moments of f32 beside f32 masters, as in piper. f32: without TF32, as in piper.
-Exit 4 where PyTorch or its device is missing.
+Prints one JSON object. bf16: parameters and activations of 16 bits, gradients and moments of f32 beside f32 master weights, as in piper. f32: without TF32, as in piper.
+Exit 4 if PyTorch or its device is missing.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Gpt(nn.Module):
 
 
 class Optimizer:
-    """AdamW on f32 masters, with clipping; of an f32 model on its parameters themselves."""
+    """AdamW on f32 master weights, with clipping; for an f32 model on its parameters themselves."""
 
     def __init__(self, parameters, narrow, fused):
         self.parameters = parameters
