@@ -31,7 +31,7 @@ std::size_t width(std::string_view text) {
   return columns < 0 ? text.size() : static_cast<std::size_t>(columns);
 }
 
-/// What the words before a line say of it.
+/// The context of a line, from the words before it.
 struct Before {
   std::size_t blocks = 0, brackets = 0;  // open ones
   Word word;                             // the last one that is no comment
@@ -95,7 +95,8 @@ std::optional<std::size_t> block_of(const std::vector<Word>& words, const Line& 
   return std::nullopt;
 }
 
-/// Where a line that is too long is broken: before a word behind a comma or an operator, in as few brackets as possible, as far right as fits.
+/// The break of a line that is too long: before a word that follows a comma or an operator, in as few brackets as possible, as far right as
+/// fits.
 std::optional<std::size_t> break_of(const std::vector<Word>& words, const Line& line) {
   std::optional<std::size_t> best;
   std::size_t depth = 0, least = SIZE_MAX, column = line.indent;
@@ -115,7 +116,7 @@ std::optional<std::size_t> break_of(const std::vector<Word>& words, const Line& 
   return best;
 }
 
-/// The lines: those that the breaks make, with more breaks in what is too long. Each word is looked at a few times, however long its line is.
+/// The lines between the breaks, with more breaks in lines that are too long. Visits each word a few times, however long its line is.
 std::vector<Line> fit(std::vector<Word>& words) {
   std::vector<Line> lines;
   Before before;
@@ -196,7 +197,7 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
   return std::nullopt;
 }
 
-/// Of a block on several lines that stands beside `beside`.
+/// Whether the line belongs to a block of several lines beside `beside`.
 bool is_of_long_block(const std::vector<Word>& words, const Line& beside, const Line& line) {
   if (line.indent > beside.indent) return true;
   return line.indent == beside.indent && (words[line.first].is("}") || words[line.last - 1].is("{"));
@@ -322,7 +323,7 @@ std::string with_line_ends(std::string_view text, std::string_view to) {
   return result;
 }
 
-/// Of text whose lines end with `\n`.
+/// `format` for text whose lines end with `\n`.
 std::string formatted_zones(std::string_view text) {
   std::string result;
   std::size_t begin = 0;
@@ -352,7 +353,7 @@ std::string format(std::string_view text) {
     mark = text.substr(0, 3);
     text.remove_prefix(3);
   }
-  // The first line says how lines end, also in what is left alone: two ways in one text are a mistake of an editor.
+  // The first line decides all line ends, also in unchanged declarations: mixed line ends are a mistake of an editor.
   const std::size_t first_end = text.find('\n');
   const bool carriage = first_end != std::string_view::npos && first_end > 0 && text[first_end - 1] == '\r';
   const std::string result = formatted_zones(with_line_ends(text, "\n"));

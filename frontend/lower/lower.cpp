@@ -330,7 +330,7 @@ class Lowering {
     evaluator_.params.resize(program_.params.size());
     for (std::size_t i = 0; i < program_.params.size(); ++i) {
       const sema::Param& param = program_.params[i];
-      // The command line speaks of the entry file's params.
+      // The command line names params of the entry file.
       const Override* override = param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
       if (!override || !param.sound) continue;
       evaluator_.params[i] = override_value(*override, param.type, param.syntax->name).value_or(Value());

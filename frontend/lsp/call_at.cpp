@@ -58,7 +58,7 @@ Callee callee_of(const sema::Signature& row) {
 std::vector<Callee> callees_of(Request& request, std::string_view name, bool method) {
   std::vector<Callee> callees;
   if (const sema::Program* program = request.program(); program != nullptr && !method) {
-    // What the file declares hides what it uses, and that what is built in.
+    // Declarations of the file hide those of used files, which hide builtins.
     const sema::Module& own = *program->modules.front();
     for (const bool used : {false, true}) {
       for (const sema::Function& function : program->functions) {
@@ -128,7 +128,7 @@ std::optional<CallAt> call_at(Request& request, std::uint32_t at) {
   call.opens_name = !call.argument_name.empty();
   const bool typing = before.size() == begin + 1 && before[begin].end >= at;
   call.at_begin = before.size() == begin || typing;
-  // What stands behind the cursor is given too.
+  // Arguments after the cursor count as given too.
   std::size_t level = 0;
   std::string_view last, before_last;
   for (const Lexeme& lexeme : parse::lexemes(source.substr(at))) {

@@ -35,7 +35,7 @@ std::optional<service::Symbol> declared_at(Request& request, SourceRange name) {
   return std::nullopt;
 }
 
-/// Where `params.item` has its name; the request's document is its file.
+/// The name of `params.item`; the request's document is its file.
 std::optional<Name> name_of_item(Request& request) {
   const json::Object* item = request.params().getObject("item");
   const json::Object* range = item != nullptr ? item->getObject("selectionRange") : nullptr;

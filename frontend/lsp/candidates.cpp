@@ -398,7 +398,7 @@ class Completer : CandidateNames {
     if (statement_.first() == "stream") return communication({"send", "recv", "reduce", "gather"});
     const bool whole = count >= 2 && statement_.word(count - 2) == "model";
     if (!whole && (count < 2 || statement_.word(count - 2) != "]")) return;
-    // Of a region in an operation or a directive.
+    // After a region in an operation or a directive.
     const std::string_view pass = pass_before();
     constexpr std::string_view kDirectives[] = {"place", "recompute", "offload", "freeze", "replicate", "partition", "cursor"};
     if (pass.empty() && std::find(std::begin(kDirectives), std::end(kDirectives), statement_.first()) == std::end(kDirectives)) return;
@@ -496,7 +496,7 @@ class Completer : CandidateNames {
 
 std::vector<Candidate> candidates(Request& request, const StatementAt& statement, std::uint32_t at) {
   std::vector<Candidate> list = Completer(request, statement, at).run();
-  // Of one name the nearest one stands for all.
+  // The nearest of several candidates with one name is kept.
   std::stable_sort(list.begin(), list.end(), [](const Candidate& a, const Candidate& b) { return a.sort < b.sort; });
   std::set<std::string> seen;
   std::erase_if(list, [&](const Candidate& candidate) { return !seen.insert(candidate.label).second; });

@@ -1,4 +1,4 @@
-// What lenses and panels ask for: grids, pages, checks, trains.
+// Commands of lenses and panels: grids, pages, checks, trains.
 
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/subjects.h"
@@ -43,7 +43,7 @@ pictures::Picture picture_of(Request& request, const Subject& subject) {
   return pictures::make_picture(subject.title(), std::move(*timeline), &plan->dag, plan->dag.context->locations);
 }
 
-/// What a panel beside the text shows of the train or schedule at a position: grid, timeline at unit costs, memory.
+/// The contents of a panel for the train or schedule at a position: grid, timeline at unit costs, memory.
 json::Value show_page(Request& request, const json::Object* argument) {
   const json::Value* position = argument != nullptr ? argument->get("position") : nullptr;
   const std::string name = position != nullptr ? subject_at(request, position, argument->getString("name").value_or("")) : subject_of(request, argument).name;

@@ -1,4 +1,4 @@
-// What can stand at the cursor.
+// Completion at the cursor.
 
 #include <algorithm>
 

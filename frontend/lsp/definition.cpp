@@ -1,4 +1,4 @@
-// Where a name is declared, and where it is used.
+// The declaration and the uses of a name.
 
 #include "frontend/lsp/matching_operations.h"
 #include "frontend/lsp/methods.h"

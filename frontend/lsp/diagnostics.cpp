@@ -13,7 +13,7 @@ int severity_number(Severity severity) {
   return 1;
 }
 
-/// What says that something is not used can be shown paler.
+/// Clients can show unused code paler.
 bool is_unnecessary(Code code) { return code == Code::unused_local || code == Code::unreachable_code; }
 
 /// A range of no width is hard to see and to hover over: it gets the character behind it, or the one before.
@@ -75,7 +75,7 @@ std::map<std::string, json::Array> to_json(const std::vector<Diagnostic>& diagno
       if (auto edit = workspace_edit(fix, project, files, unit)) fixes.push_back(json::Object{{"title", text(fix.title)}, {"edit", std::move(*edit)}});
     }
     if (!fixes.empty()) {
-      // Of the file where it is shown, from wherever it was checked.
+      // The version of the file that shows the diagnostic, whichever file was checked.
       const std::optional<OpenFile> shown = uri == origin.uri ? std::optional(origin) : project.find(files.name(diagnostic.range.file));
       made["data"] = json::Object{{"version", shown ? shown->version : 0}, {"fixes", std::move(fixes)}};
     }

@@ -17,7 +17,7 @@ bool wants_fixes(const json::Object& context) {
   return false;
 }
 
-/// Where its code is one of orders.
+/// A fix if the diagnostic is about an order.
 std::optional<json::Object> fix_of_order(Request& request, const json::Object* diagnostic) {
   const auto written = diagnostic != nullptr ? diagnostic->getString("code") : std::nullopt;
   const json::Object* range = diagnostic != nullptr ? diagnostic->getObject("range") : nullptr;

@@ -13,7 +13,7 @@ json::Value formatting(Request& request) {
   const std::string after = format::format(before);
   if (after == before) return edits;
   if (!format::same_program(before, after)) throw Refusal{ErrorCode::request_failed, "in the layout of the project this text would be another program, which is a mistake of the formatter: please report it with the text"};
-  // What is the same at both ends stays, so that marks and cursors there do; in whole lines.
+  // Equal lines at both ends are left out of the edit, so that marks and cursors there stay.
   std::size_t begin = 0;
   while (begin < before.size() && begin < after.size() && before[begin] == after[begin]) ++begin;
   while (begin > 0 && before[begin - 1] != '\n') --begin;

@@ -1,4 +1,4 @@
-// What is known of the text under the pointer.
+// Hover: facts about the text under the pointer.
 
 #include <algorithm>
 
@@ -42,13 +42,13 @@ std::string with_value(std::string value, std::span<const std::int64_t> bytes = 
 /// A value says nothing where it only names its type.
 bool tells(const std::string& value) { return !value.starts_with("a ") && !value.starts_with("an "); }
 
-/// What stands there came to that, in words; empty: nothing that says more than its type.
+/// The value of the expression at that place, in words; empty if it adds nothing to the type.
 std::string with_value_at(Request& request, SourceRange range) {
   const std::string value = request.value_of(range);
   return tells(value) ? with_value(value, request.bytes_of(range)) : std::string();
 }
 
-/// What the name came to: at its declaration or at any use.
+/// The value of the name: at its declaration or at any use.
 std::string with_value_of_name(Request& request, const Name& name) {
   std::string value = with_value_at(request, name.range);
   const NodesAt nodes = nodes_at(*request.module(), name.declaration.begin);
@@ -76,7 +76,7 @@ std::string about_item(const ast::Item& item) {
   return text;
 }
 
-/// What a plan of it comes to, with its grid: at the sizes of a check. Nothing where it has none, or one that takes long.
+/// The figures and the grid of its plan, at the sizes of a check. Nothing if it has none, or one that takes long.
 std::string about_plan(Request& request, const std::string& name) {
   constexpr std::size_t kWidest = 160, kMostRows = 8;
   try {
@@ -104,7 +104,7 @@ std::string train_at(Request& request, std::uint32_t at) {
   return first;
 }
 
-/// What the regions of that name cost; nothing where the file has no train with such.
+/// The cost of the regions of that name; nothing if no train of the file has one.
 std::string about_region(Request& request, std::uint32_t at, std::string_view region) {
   const std::string train = train_at(request, at);
   if (train.empty()) return {};
@@ -180,7 +180,7 @@ std::string about_keyword(std::string_view word) {
   return meaning.empty() ? std::string() : "**" + std::string(word) + "**: " + std::string(meaning) + "\n";
 }
 
-/// Of the name before a `:` that no declaration gives: of a train, a machine or a directive.
+/// The meaning of the setting name before a `:`: of a train, a machine or a directive.
 std::string about_setting(Request& request, SourceRange name) {
   const ast::Stmt* stmt = nodes_at(*request.module(), name.begin).statement;
   if (stmt == nullptr) return {};

@@ -60,7 +60,7 @@ json::Value inlay_hint(Request& request) {
     if (name.missing() || is_written_out(value)) return;
     const std::string seen = request.value_of(value.range);
     if (!tells(seen)) return;
-    // A shape is the name's; a number stands behind what it comes from: `let last = p - 1 = 3`.
+    // A shape follows the name; a number follows its expression: `let last = p - 1 = 3`.
     if (sema::type_of(value).is_tensor()) return add(name.range, ": " + seen);
     add(value.range, " = " + seen);
   };

@@ -41,7 +41,7 @@ std::optional<Name> name_at(Request& request, std::uint32_t at) {
   std::optional<Name> found;
   const auto consider = [&](SourceRange range, SourceRange declaration) {
     if (!touches(range, at)) return;
-    // Of two that meet at the place the one that begins there.
+    // If two names touch the place, the one that begins there.
     if (!found || range.begin > found->range.begin) found = Name{range, declaration};
   };
   for (const service::Use& use : request.uses()) consider(use.range, use.declaration);

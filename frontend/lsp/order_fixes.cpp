@@ -25,7 +25,7 @@ std::vector<Position> positions_at(const ast::Module& module, std::uint32_t at) 
   if (nodes.item == nullptr) return found;
   ast::NameVisitor visitor;
   visitor.statements = [&](const ast::Stmt& stmt) {
-    // What lies outside of the steps of a rank is no order.
+    // Statements outside of the steps of a rank are not part of the order.
     if (touches(stmt.range, at) && llvm::isa<ast::RankStmt>(stmt)) found.clear();
   };
   visitor.blocks = [&](const ast::Block& block) {

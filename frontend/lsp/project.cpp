@@ -162,7 +162,7 @@ std::string Project::uri(const SourceTable& files, FileId file) const {
     const auto open = find(service::normal_path(name));
     return open ? open->uri : uri_of(name);
   }
-  // What the file says decides its folder: another version of the program has its own.
+  // The contents of the file determine its folder, so that each version of the program has its own.
   const std::string_view text = files.text(file);
   const std::string digest = llvm::utohexstr(llvm::xxh3_64bits(llvm::StringRef(text.data(), text.size())), true);
   return write("library/" + digest + "/" + name, text, true);

@@ -9,7 +9,7 @@ namespace piper::lsp {
 namespace {
 
 constexpr std::string_view kScheme = "file://";
-constexpr std::string_view kElsewhere = "/untitled:/";  // in place of the folder of what is no file
+constexpr std::string_view kElsewhere = "/untitled:/";  // the folder of URIs that are not files
 
 bool stays(char c) { return llvm::isAlnum(c) || c == '/' || c == '-' || c == '_' || c == '.' || c == '~'; }
 

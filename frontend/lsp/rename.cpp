@@ -51,7 +51,7 @@ class Moved {
   std::size_t length_;
 };
 
-/// What the analysis says of a file, as far as a name may change it: errors, and which name uses which declaration.
+/// The results of the analysis that a new name may change: errors, and the declaration of each used name.
 struct Meaning {
   struct Error {
     Code code{};
@@ -89,7 +89,7 @@ Meaning meaning_of(service::Document& document, const Cancellation& cancellation
   return meaning;
 }
 
-/// What a file of the trial means otherwise; empty: nothing.
+/// A difference in the meaning of a file of the trial; empty if there is none.
 std::string difference(const Meaning& before, const Meaning& after, const SourceTable& files) {
   std::vector<Code> known;
   for (const Meaning::Error& error : before.errors) known.push_back(error.code);
@@ -104,7 +104,7 @@ std::string difference(const Meaning& before, const Meaning& after, const Source
   return "a name would mean something else, at " + place_of(files, FileId::at(0), begin);
 }
 
-/// What would be wrong or mean something else with these texts; empty: nothing.
+/// An error or a changed meaning with these texts; empty if there is none.
 std::string changed_meaning(Request& request, const Name& name, const std::map<std::string, Moved>& moves, const std::map<std::string, std::string>& texts) {
   const auto moved = [&](const SourceTable& table, SourceRange range) {
     const auto found = moves.find(service::normal_path(table.name(range.file)));
@@ -113,7 +113,7 @@ std::string changed_meaning(Request& request, const Name& name, const std::map<s
   const auto same = [](const SourceTable&, SourceRange range) { return range.begin; };
   const std::unique_ptr<service::Workspace> trial = request.project().with_texts(texts);
   std::vector<std::string> paths = project_paths(request);
-  // What goes wrong where it is declared says more than what follows from that.
+  // An error in the file of the declaration is more useful than its consequences.
   const std::string declared_in = service::normal_path(request.files().name(name.declaration.file));
   std::stable_partition(paths.begin(), paths.end(), [&](const std::string& path) { return path == declared_in; });
   for (const std::string& path : paths) {

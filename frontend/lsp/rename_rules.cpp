@@ -13,7 +13,7 @@ bool same_place(const SourceTable& a_files, SourceRange a, const SourceTable& b_
   return a.begin == b.begin && a.end == b.end && service::normal_path(a_files.name(a.file)) == service::normal_path(b_files.name(b.file));
 }
 
-/// Calls `visit(program, files)` for each file of the project with what it uses.
+/// Calls `visit(program, files)` for each file of the project with the files that it uses.
 template <typename Visit>
 void each_program(Request& request, const Visit& visit) {
   for (const std::string& path : project_paths(request)) {
@@ -37,7 +37,7 @@ bool is_model(const ast::Item& item) {
   return function != nullptr && function->sort == ast::FunctionSort::model;
 }
 
-/// Where directives and orders of a file first speak of a region or dimension of that name; invalid: nowhere.
+/// The first mention of a region or dimension of that name in directives and orders of a file; invalid if there is none.
 SourceRange named_by_directive(const ast::Module& module, std::string_view name) {
   SourceRange first;
   const auto consider = [&](std::string_view text, SourceRange range) {
@@ -127,7 +127,7 @@ bool is_model(Request& request, const Name& name) {
   return function != nullptr && function->sort() == ast::FunctionSort::model;
 }
 
-/// Of a declaration inside an item, in the request's own file.
+/// The reason for a declaration inside an item, in the request's own file.
 std::string why_local_fixed(Request& request, SourceRange declaration) {
   bool dimension = false, input = false, weight = false;
   std::vector<SourceRange> uses{declaration};

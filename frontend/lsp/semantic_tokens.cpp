@@ -1,4 +1,4 @@
-// What each word of a text is, for clients that have no grammar of the language, and names by what they mean for all.
+// The kind of each word of a text, for clients without a grammar of the language, and the meaning of names for all.
 
 #include <algorithm>
 #include <map>

@@ -43,7 +43,7 @@ std::string document_uri(const json::Object& params) {
   return uri ? uri->str() : std::string();
 }
 
-/// Of a command.
+/// The first argument of a command.
 const json::Object* first_argument(const json::Object& params) {
   const json::Array* arguments = params.getArray("arguments");
   return arguments != nullptr && !arguments->empty() ? (*arguments)[0].getAsObject() : nullptr;
@@ -63,7 +63,7 @@ std::string uri_of_request(const json::Object& params) {
 
 constexpr const char* kNoFile = "the request names no file: `textDocument`, or the first argument of a command, has an `uri`";
 
-/// What is trained by a command: the same for its start and its end.
+/// The key of the train of a command: the same for start and stop.
 std::string train_of(const json::Object& params) {
   const json::Object* argument = first_argument(params);
   return Trains::key(path_of(uri_of_request(params)), argument != nullptr ? argument->getString("name").value_or("").str() : "");
@@ -123,7 +123,7 @@ bool Server::handle(const json::Object& message) {
   const json::Value* id = message.get("id");
   const auto method = message.getString("method");
   if (!method) {
-    // An answer to what the server asked: the settings are the only thing.
+    // An answer to a request of the server: it asks only for settings.
     if (id == nullptr) {
       refuse(nullptr, ErrorCode::invalid_request, "a message has a `method`, or it is an answer and has an `id`");
     } else if (const json::Array* results = message.getArray("result"); results != nullptr && !results->empty()) {
@@ -151,7 +151,7 @@ void Server::request(const json::Value& id, llvm::StringRef method, json::Object
   if (method == "shutdown") {
     phase_ = Phase::shut_down;
     std::unique_lock lock(mutex_);
-    // What was asked before is answered, unless it takes long.
+    // Earlier requests are answered, unless they take long.
     if (!idle_.wait_for(lock, std::chrono::seconds(2), [&] { return all_answered(); })) {
       for (const Lane lane : {Lane::answers, Lane::checks}) {
         for (const std::shared_ptr<Job>& job : queues_[static_cast<std::size_t>(lane)]) job->cancellation.request();

@@ -11,7 +11,7 @@ namespace piper::lsp {
 
 namespace {
 
-/// The paths of what a document read beside its own file and the library.
+/// The paths of the files that a document read, without its own file and the library.
 std::set<std::string> used_files(const SourceTable& files) {
   std::set<std::string> paths;
   for (std::size_t i = 1; i < files.size(); ++i) {
@@ -84,7 +84,7 @@ std::optional<OpenFile> Server::next_unchecked() {
   check_cancellation_.reset();
   checked_document_.reset();
   while (!unchecked_.empty()) {
-    // What is being edited comes first.
+    // Edited files come first.
     auto next = unchecked_.begin();
     for (auto path = recent_.rbegin(); path != recent_.rend(); ++path) {
       if (const auto found = unchecked_.find(*path); found != unchecked_.end()) {
@@ -138,7 +138,7 @@ void Server::check(const OpenFile& file) {
     project_.set_found(file.path, std::move(found));
     publish(file, to_json(diagnostics, project_, document->files(), file, unit_), used_files(document->files()));
   };
-  // What names and types say is there at once; a plan may take its time.
+  // Errors of names and types are found at once; a plan may take long.
   if (!file.path.ends_with(".pir")) {
     const service::Answer<sema::Program> program = document->program(cancellation.get());
     const bool wrong = std::any_of(program.diagnostics.begin(), program.diagnostics.end(), [](const Diagnostic& each) { return each.severity == Severity::error; });
@@ -150,7 +150,7 @@ void Server::check(const OpenFile& file) {
 
 json::Array Server::shown_at(const std::string& uri) const {
   const std::string path = service::normal_path(path_of(uri));
-  // What an open file uses is compiled there.
+  // A file that an open file uses is compiled there.
   const bool used = std::any_of(uses_.begin(), uses_.end(), [&](const auto& origin) { return origin.second.contains(path); });
   json::Array all;
   for (const auto& [origin, by_uri] : published_) {

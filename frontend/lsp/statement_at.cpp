@@ -15,7 +15,7 @@ bool ends_value(LexemeKind kind, std::string_view text) {
   return text == "true" || text == "false" || text == "model";
 }
 
-/// What the words before a `{` make of the block behind it.
+/// The sort of a block, from the words before its `{`.
 class Blocks {
  public:
   void open(const std::vector<std::string_view>& header) {

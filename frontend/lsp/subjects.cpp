@@ -56,7 +56,7 @@ struct RegionCost {
   std::set<std::size_t> params;
 };
 
-/// Of the forward of each region of that name.
+/// The cost of the forward of each region of that name.
 std::map<RegionId, RegionCost> costs_of(const tensor::Graph& model, std::string_view region) {
   const bool all = region == "model" || region == model.name;
   const Symbol name = model.context().symbol(region);

@@ -163,7 +163,7 @@ Expr* AstBuilder::atom(Grammar::AtomContext* context, SourceRange where) {
   if (context == nullptr) return error(where);
   if (auto* paren = dynamic_cast<Grammar::ParenAtomContext*>(context)) {
     Expr* inner = expr(paren->expr(), range(paren));
-    inner->range = range(paren);  // so that the range of what is built on it covers the parentheses
+    inner->range = range(paren);  // so that the ranges of parent nodes cover the parentheses
     return inner;
   }
   if (auto* list = dynamic_cast<Grammar::ListAtomContext*>(context)) {

@@ -17,7 +17,7 @@ using antlr4::misc::IntervalSet;
 
 constexpr std::string_view kRankBinding = "ranks such as `r in p`";
 
-/// What a rule is called in messages; empty for rules that only shape the grammar.
+/// The name of a rule in messages; empty for rules that only structure the grammar.
 std::string_view noun_of(std::size_t rule) {
   switch (rule) {
     case Parser::RuleItem: return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`, `machine`)";
@@ -96,7 +96,7 @@ bool begins_item(std::size_t type) {
   }
 }
 
-/// What begins a declaration, then what begins a statement.
+/// Words that begin a declaration, then words that begin a statement.
 constexpr std::string_view kKeywords[] = {
     "def", "machine", "mesh", "model", "param", "schedule", "train", "use",
     "at", "cursor", "for", "freeze", "fuse", "if", "input", "let", "loss", "offload", "order", "partition", "place", "rank", "recompute", "region", "repeat",
@@ -110,7 +110,7 @@ std::string_view meant_keyword(std::string_view word, std::span<const std::strin
 
 const antlr4::atn::ATNState* state_of(antlr4::Parser* parser) { return parser->getATN().states[parser->getState()]; }
 
-/// What can come directly behind `context` in the rule that called it.
+/// The tokens that can follow `context` in the rule that called it.
 IntervalSet follow_of(antlr4::Parser* parser, const antlr4::ParserRuleContext* context) {
   const ATN& atn = parser->getATN();
   if (context->invokingState == static_cast<std::size_t>(-1)) return {};

@@ -333,7 +333,7 @@ class Replacer {
     return 0;
   }
 
-  /// Where tokens of that type stand between two brackets and in no further ones.
+  /// The positions of tokens of that type between two brackets, without nested ones.
   std::vector<std::size_t> between(std::size_t open, std::size_t close, std::size_t type) const {
     std::vector<std::size_t> found;
     std::size_t depth = 0;
@@ -426,7 +426,7 @@ class Replacer {
     return close + 1 - next_;
   }
 
-  /// What the hint says to write, where that is definite; otherwise nothing.
+  /// The edits of the hint if it is definite; otherwise nothing.
   std::vector<Edit> edits(const ForeignForm& form, std::size_t count, std::string_view advice) const {
     const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;
     const std::string_view to = right(next_ + count);

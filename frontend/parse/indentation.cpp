@@ -103,7 +103,7 @@ void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file, S
 
 namespace {
 
-/// Of one declaration that has more `{` than `}`.
+/// Closes the blocks of one declaration that has more `{` than `}`.
 class BlockCloser {
  public:
   BlockCloser(RawTokens& result, std::string_view text, FileId file, SelectedReports& sink, std::size_t lacking)

@@ -43,7 +43,7 @@ bool check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
   return true;
 }
 
-/// Where the lines of a text begin; `;` ends one too.
+/// The beginnings of the lines of a text; `;` ends one too.
 class LineStarts {
  public:
   explicit LineStarts(std::string_view text) {
@@ -72,7 +72,7 @@ std::vector<std::unique_ptr<antlr4::Token>> antlr_tokens(const std::vector<Token
   return list;
 }
 
-/// What ANTLR needs for one tree, which lives as long.
+/// The ANTLR objects of one tree, with the same lifetime.
 class ParseTree {
  public:
   ParseTree(std::string_view text, FileId file, const Tokens& tokens, SelectedReports& sink) : source_(antlr_tokens(tokens.list)), stream_(&source_) {
@@ -115,7 +115,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   module.range = {file, 0, static_cast<std::uint32_t>(text.size())};
 
   const bool encoded = check_encoding(text, file, sink);
-  // Where a line has a mistake, an unexpected token on it follows from that more often than not.
+  // If a line has a mistake, an unexpected token on it is usually a consequence.
   std::set<std::size_t> told;
   std::optional<LineStarts> lines;  // of a text with mistakes
   std::size_t shown = 0;
@@ -123,7 +123,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   SelectedReports reports(sink, [&](Code code, SourceRange at) {
     if (severity_of(code) != Severity::error) return true;
     module.faults.push_back(at.begin);
-    // That the text is not UTF-8 was told.
+    // P1002 has reported that the text is not UTF-8.
     if (!encoded && code == Code::unknown_character && !is_encoded(text.substr(at.begin, at.end - at.begin))) return false;
     module.brackets_differ |= code == Code::unclosed_bracket || code == Code::unmatched_bracket;
     if (!lines) lines.emplace(text);

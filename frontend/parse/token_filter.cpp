@@ -69,7 +69,7 @@ bool ends_brackets(std::size_t type) {
   }
 }
 
-/// Tokens that go on with what the line before began, and begin no statement.
+/// Tokens that continue the statement of the line before, and begin none.
 bool continues_statement(std::size_t type) {
   switch (type) {
     case Lexer::ELSE: case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH: case Lexer::PERCENT:
@@ -259,7 +259,7 @@ class TokenFilter {
     return 0;
   }
 
-  /// Where a comment of another language ends that begins at `begin`; `begin` where there is none.
+  /// The end of a comment of another language that begins at `begin`; `begin` if there is none.
   std::uint32_t foreign_comment(std::uint32_t begin) {
     std::size_t end = begin, marked = begin + 2;
     if (text_[begin] == '#') {
@@ -350,7 +350,7 @@ class TokenFilter {
         report.hint("`//` begins a comment, and the `{}` of this line stands in it; integers are divided with `/`", closer);
       } else {
         report.hint("add a `{}`", closer);
-        // Where a block ends nobody knows; and of several brackets that end in one place each would take the end of another.
+        // The end of a block is unknown; and several brackets that end in one place would each take the end of another.
         const bool outermost = std::ranges::all_of(open_, [](const Open& open) { return open.token.type == Lexer::LBRACE; });
         const bool alone = outermost && (result_.list.empty() || result_.list.back().begin != result_.list.back().end);
         if (closer != "}" && alone) report.fix({file_, last_end(), last_end()}, std::string(closer));
@@ -369,7 +369,7 @@ class TokenFilter {
     while (inside_brackets()) close_top({before.begin, before.end}, "it had to be closed before this");
   }
 
-  /// Of what is being read inside the innermost bracket.
+  /// The nesting depth inside the innermost bracket.
   std::size_t& depth() { return open_.empty() ? outer_depth_ : open_.back().depth; }
 
   void deepen(const Token& token) {
@@ -432,7 +432,7 @@ class TokenFilter {
   /// The `at:` of a device, which no slot number is.
   static bool is_argument(const RawToken& token, std::size_t next) { return token.type == Lexer::AT && next == Lexer::COLON; }
 
-  /// `NAME :` on a new line is a statement of its own, also where the line before lacks its end: but for what may go on there.
+  /// `NAME :` on a new line is a statement of its own, even if the line before lacks its end, unless the line may continue with a pair.
   bool begins_pair(const RawToken& token) const {
     if (!inside_brackets()) return !last_goes_on_with_pair() && !inside_slot_number();
     const bool in_train = item_ == Lexer::TRAIN && open_[0].token.type == Lexer::LBRACE && open_[1].token.type != Lexer::LBRACE;

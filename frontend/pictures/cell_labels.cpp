@@ -20,7 +20,7 @@ std::vector<Component> components_of(std::string_view region) {
     components.push_back({std::string(one.substr(0, bracket)), indexed ? std::string(one.substr(bracket + 1, one.size() - bracket - 2)) : ""});
     region.remove_prefix(std::min(end + 1, region.size()));
   }
-  // What stands in no region: `rest`.
+  // Work outside of all regions: `rest`.
   if (components.size() > 1 && components.front().name == "model" && components.front().index.empty()) components.erase(components.begin());
   return components;
 }

@@ -82,7 +82,7 @@ struct Curve {
   }
 };
 
-/// What the run came to, in a line or two.
+/// A summary of the run, in a line or two.
 std::string summary(const Metrics& metrics) {
   const std::vector<MetricsStep>& steps = metrics.training;
   std::string out;
@@ -130,7 +130,8 @@ void write_steps(llvm::json::OStream& out, llvm::StringRef name, const std::vect
   });
 }
 
-/// Of each column of a picture and each run of steps without a gap the first point, the least, the greatest and the last: they draw what all of them would.
+/// The first, the smallest, the largest and the last point of each column of a picture and each run of steps without a gap: they draw the same curve as all
+/// points.
 template <typename Column, typename Emit>
 void thinned(const std::vector<std::pair<double, double>>& points, const Column& column, const Emit& emit) {
   for (std::size_t first = 0; first < points.size();) {

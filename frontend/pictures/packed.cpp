@@ -9,7 +9,7 @@
 namespace piper::pictures {
 namespace {
 
-/// What all numbers are multiples of; a fraction of the largest where they have nothing in common.
+/// A common divisor of all numbers; a fraction of the largest if they have none.
 double tick_of(std::span<const double> column) {
   double most = 0;
   for (const double value : column) most = std::max(most, std::abs(value));

@@ -23,7 +23,7 @@ Cell cell_of(const Timeline& timeline, const Timeline::Operation& operation) {
   return cell;
 }
 
-/// What operations are called, and which of a rank's stages they are of: by the first rank that runs them.
+/// Names of operations, and their stages among those of a rank: by the first rank that runs them.
 void name_cells(Picture& picture) {
   const Timeline& timeline = picture.timeline;
   CellRows rows;
@@ -75,7 +75,7 @@ void find_places(Picture& picture, const LocationTable& locations) {
   }
 }
 
-/// What each entry reads, over the edges of the DAG: through nodes that the timeline leaves out.
+/// The inputs of each entry, along the edges of the DAG and through nodes that the timeline leaves out.
 class Inputs {
  public:
   Inputs(Picture& picture, const dag::Dag& dag) : picture_(picture), timeline_(picture.timeline), dag_(dag), operation_of_(dag.nodes.size(), kNone) {

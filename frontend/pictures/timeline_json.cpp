@@ -186,7 +186,7 @@ class Trace {
   }
 
  private:
-  /// What all events have: kind, name, time in microseconds, place.
+  /// The fields of all events: kind, name, time in microseconds, place.
   void head(const char* phase, llvm::StringRef name, std::int64_t process, std::int64_t thread, double time) {
     json_.attribute("ph", phase);
     json_.attribute("name", name);

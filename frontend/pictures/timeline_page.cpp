@@ -111,7 +111,7 @@ class Data {
       part.push_back(operation.part == Picture::kNone ? 0 : std::int64_t{operation.part} + 1);
       place.push_back(picture.place[id] == Picture::kNone ? -1 : std::int64_t{picture.place[id]});
       shade.push_back(static_cast<std::int64_t>(shade_of(operation)) * 2 + picture.tone[id]);
-      // Of a cell, what stands before the microbatch: the page appends the rest.
+      // The part of a cell before the microbatch: the page appends the rest.
       std::string_view head = picture.cells[id];
       if (chunk) {
         std::size_t tail = std::to_string(operation.mb).size();

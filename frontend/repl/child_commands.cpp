@@ -99,7 +99,7 @@ bool edit(Session& session, const Words& words) {
     session.say("`" + name + "` is as it was\n");
     return true;
   }
-  // What is refused is not lost: the next `:edit` goes on with it.
+  // A refused text is not lost: the next `:edit` goes on with it.
   session.keep_draft(name, text);
   if (read_entry(text).sort != EntrySort::item) return session.fail(Code::bad_command_words, "`:edit " + name + "` goes on with it", "what the editor wrote is no item");
   const bool good = session.define(read_entry(text));

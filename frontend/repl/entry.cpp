@@ -80,7 +80,7 @@ class Reader {
     for (std::size_t i = 1; i < list_.size(); ++i) path += at(i);
     return path;
   }
-  /// Whose statement it is; empty: an expression.
+  /// The item of the statement; empty: an expression.
   std::string_view belongs() const {
     const std::string_view first = at(0);
     if (list_[0].kind == LexemeKind::pass) return "a rank of an order";

@@ -58,7 +58,7 @@ std::vector<std::string> HistoryFile::read() const {
   std::error_code unread;
   if (path_.empty() || !fs::is_regular_file(path_, unread)) return entries;
   std::ifstream in(path_, std::ios::binary);
-  // Of a file that is no history, or one that nobody shortened, the end.
+  // Reads only the end of a file that is not a history, or that was never shortened.
   constexpr std::uintmax_t kMostBytes = 4 << 20;
   if (const std::uintmax_t bytes = fs::file_size(path_, unread); !unread && bytes > kMostBytes) {
     in.seekg(static_cast<std::streamoff>(bytes - kMostBytes));

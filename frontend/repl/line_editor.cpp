@@ -10,7 +10,7 @@ constexpr int kIdle = 500, kEscape = 50;
 constexpr std::size_t kMostListed = 200;
 constexpr std::string_view kPasteOn = "\x1b[?2004h", kPasteOff = "\x1b[?2004l";
 
-/// Where the cursor stands when texts were written one after the other.
+/// The position of the cursor after writing texts one after the other.
 struct Position {
   std::size_t row = 0, column = 0;
 

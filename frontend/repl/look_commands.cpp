@@ -50,7 +50,7 @@ std::optional<std::uint32_t> rank_of(Session& session, const std::string& word, 
   return std::nullopt;
 }
 
-/// The position of an operation of a row, by what its cell says.
+/// The position of an operation of a row, by the text of its cell.
 std::optional<std::size_t> position_of(Session& session, const std::vector<std::string>& labels, const std::string& word, std::uint32_t rank) {
   const auto found = std::find(labels.begin(), labels.end(), word);
   if (found != labels.end()) return static_cast<std::size_t>(found - labels.begin());

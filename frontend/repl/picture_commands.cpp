@@ -12,7 +12,7 @@
 namespace piper::repl {
 namespace {
 
-/// What is drawn, its plan and its orders. `text` draws it.
+/// Draws a subject from its plan and its orders with `text`.
 template <typename Draw>
 bool draw(Session& session, const Words& words, dag::Level level, const Draw& text) {
   const std::optional<Chosen> chosen = session.choose(words.first());
@@ -24,7 +24,7 @@ bool draw(Session& session, const Words& words, dag::Level level, const Draw& te
   return drawn.has_value();
 }
 
-/// The same of what ran in time.
+/// The same for a simulated timeline.
 template <typename Draw>
 bool draw_simulated(Session& session, const Words& words, dag::Level level, const Draw& text) {
   const std::optional<Chosen> chosen = session.choose(words.first());

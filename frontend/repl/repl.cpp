@@ -55,7 +55,7 @@ void run_terminal(Session& session, Terminal& terminal, const HistoryFile& histo
     if (unkept.empty() && *typed != last && !(unkept = history.append(*typed)).empty()) session.say(unkept + "\n");
     last = *typed;
     session.notice_changes();
-    // What was pasted may be several entries.
+    // Pasted text may have several entries.
     Lines lines;
     std::string_view rest = *typed;
     while (!rest.empty() && !session.ended()) {

@@ -23,7 +23,7 @@ bool reports(const std::vector<Diagnostic>& diagnostics, Code code) {
   return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
 }
 
-/// Those of `values` with `given` in their place or behind them.
+/// `values` with `given` replacing or following them.
 std::vector<lower::Override> merged(std::vector<lower::Override> values, const std::vector<lower::Override>& given) {
   for (const lower::Override& value : given) {
     std::erase_if(values, [&](const lower::Override& old) { return old.name == value.name; });
@@ -269,7 +269,7 @@ bool Session::define(const Entry& entry) {
   for (const Declaration& declaration : declarations) {
     names.insert(declaration.name);
     again = again || sources_.definition(declaration.name).has_value();
-    // Of one item the whole text, so that what is behind it is not lost.
+    // A single item gets the whole text, so that the text after it is not lost.
     sources_.define(declaration.name, declarations.size() == 1 ? entry.text : entry.text.substr(declaration.begin, declaration.end - declaration.begin));
   }
   if (declarations.empty()) {

@@ -58,7 +58,7 @@ bool check(Session& session, const Words& words) {
 
 namespace {
 
-/// What `:cost` and `:rates` have in common: `costs` are changed, said and drawn, or as they were.
+/// Common part of `:cost` and `:rates`: `costs` are changed, printed and drawn, or restored.
 template <typename Costs, typename Read, typename Text>
 bool change_costs(Session& session, const Words& words, Costs& costs, const std::string& usage, const Read& read, const Text& text_of) {
   Costs changed = costs;

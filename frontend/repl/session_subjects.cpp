@@ -1,4 +1,4 @@
-// What commands of a session are about: names, sizes, plans.
+// Subjects of commands of a session: names, sizes, plans.
 
 #include <algorithm>
 

@@ -28,7 +28,7 @@ SourceRange last_value(const sema::Program& program) {
   return last != nullptr && last->value != nullptr ? last->value->range : SourceRange();
 }
 
-/// `p: axis, m: int = 4` and `p, m`: the parameters of a schedule, but for those that a binding hides.
+/// `p: axis, m: int = 4` and `p, m`: the parameters of a schedule, except those that a binding hides.
 struct Parameters {
   std::string declared, passed;
 };
@@ -133,7 +133,7 @@ Session::Evaluated Session::evaluate_with(std::span<const Binding> bindings, con
   if (done.status == service::Status::cancelled) throw Cancelled();
   told.insert(told.end(), done.diagnostics.begin(), done.diagnostics.end());
   if (!result.text.empty()) return result;
-  // What is told of the lines that nobody wrote would only confuse, if there is anything else.
+  // Diagnostics of generated lines would only confuse, if there are others.
   const Shown shown(document->locations(), path, probed.composed.pieces);
   std::vector<Diagnostic> all, own;
   for (const Diagnostic& diagnostic : told) {
@@ -148,10 +148,10 @@ Session::Evaluated Session::evaluate_with(std::span<const Binding> bindings, con
 
 Session::Evaluated Session::value_of(std::span<const Binding> bindings, const std::string& expression) {
   Evaluated alone = evaluate_with(bindings, expression, Around::parameters, false);
-  // Of values only selectors have one name behind another.
+  // Among values only selectors have adjacent names.
   if (!alone.text.empty()) return alone.text.find("] ") != std::string::npos ? with_known_labels(std::move(alone)) : alone;
   if (subject_of_values().empty()) return alone;
-  // What a strategy decides needs it, and a name alone may be a label.
+  // Values that depend on a strategy need one, and a name alone may be a label.
   Evaluated with_strategy = evaluate_with(bindings, expression, Around::schedule, false);
   if (!with_strategy.text.empty()) return with_strategy;
   Evaluated label = evaluate_with(bindings, expression, Around::parameters, true);

@@ -7,7 +7,7 @@
 namespace piper::repl {
 namespace {
 
-/// What a `use`, a param, ... declares; empty: nothing.
+/// The name that a `use`, a param, ... declares; empty: none.
 std::string name_of(const ast::Item& item) {
   if (const auto* use = llvm::dyn_cast<ast::UseItem>(&item)) {
     std::string path;
@@ -159,7 +159,7 @@ Composed Sources::composed() const {
   Composed made;
   if (has_file()) {
     std::string text = file_text_;
-    // What was typed again is blanked out, so that all else keeps its place, by which it is found in the file.
+    // Retyped items are blanked out, so that the rest keeps its place, by which it is found in the file.
     for (const Declaration& declaration : declarations_of(file_text_)) {
       if (is_typed(declaration.name)) std::fill(text.begin() + declaration.begin, text.begin() + declaration.end, ' ');
     }

@@ -90,7 +90,7 @@ Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_stateme
     views.push_back({params[i].name.name, function.params[i], params[i].default_value != nullptr, params[i].name.range});
   }
   std::vector<Type> types;
-  // Where the parameters did not parse, arguments are checked by themselves only.
+  // If the parameters did not parse, arguments are checked by themselves only.
   const bool unknown = header_damaged(*function.syntax);
   const bool outer = std::exchange(in_damaged_statement_, in_damaged_statement_ || unknown);
   const bool matched = match(expr, {function.name(), function.syntax->name.range, views}, std::nullopt, types);
@@ -159,7 +159,7 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
     }
     common = *wider;
   }
-  // Of no numbers: `sum([])`.
+  // Without numbers: `sum([])`.
   if (is_number && common.kind == TypeKind::any) common = kInt;
   return {common.kind, row->result.list};
 }

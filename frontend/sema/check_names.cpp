@@ -76,7 +76,7 @@ void Analyser::pop_locals(std::size_t count) {
 
 void Analyser::end_body() {
   pop_locals(0);
-  // What did not check may well use them.
+  // Code with errors may use them.
   if (sink_.error_count() != body_.errors || context_.locations.files().is_library(program_.modules[body_.module.index()]->syntax.file)) return;
   for (const Local& local : ended_) {
     if (local.used || (local.kind != LocalKind::let && local.kind != LocalKind::var)) continue;
@@ -87,7 +87,7 @@ void Analyser::end_body() {
 }
 
 std::string_view Analyser::suggestion(std::string_view name, bool callee) {
-  // To look among all names for each of thousands of mistakes takes long, and nobody reads it.
+  // A search among all names for each of thousands of errors takes long, and these are not shown.
   if (shows_no_more(program_.modules[body_.module.index()]->syntax.file)) return {};
   std::vector<std::string_view> known;
   const auto wanted = [&](DeclKind kind) { return callee ? kind == DeclKind::function : kind != DeclKind::train && kind != DeclKind::machine; };
@@ -140,7 +140,7 @@ bool Analyser::explain_axis(DiagnosticBuilder& diagnostic, std::string_view name
 
 namespace {
 
-/// What `range(2, n)` is here; empty where it is not called like that.
+/// The form of `range(2, n)` in this language; empty if the call has another form.
 std::string range_text(const ast::CallExpr& call) {
   const std::size_t count = call.args.size();
   if (count == 0 || count > 3) return {};
@@ -181,7 +181,7 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, const 
     } else {
       diagnostic.hint("{}", instead);
     }
-    // Of `memory` it is a name; of `length` a form, `len(values)`.
+    // For `memory` it is a name; for `length` a form, `len(values)`.
     if (const auto word = word_of_hint(instead); word && word->find_first_of("([ ") == std::string_view::npos) diagnostic.fix(at, std::string(*word));
     return;
   }

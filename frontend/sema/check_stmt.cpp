@@ -16,7 +16,7 @@ bool is_reduction(const ast::Expr& expr) {
   return field != nullptr && (field->field.name == "reduce" || is_reduction(*field->base));
 }
 
-/// What changes is a number: `var n = p` counts from the size of the axis.
+/// A variable holds a number: `var n = p` counts from the size of the axis.
 Type held_by_var(Type type) { return type.kind == TypeKind::axis ? Type{TypeKind::integer, type.list} : type; }
 
 constexpr std::uint8_t bit(BodySort sort) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(sort)); }
@@ -29,7 +29,7 @@ struct StatementRow {
   ast::StmtKind kind;
   std::string_view keyword;  // empty: the statement begins with no word of its own
   std::uint8_t where;
-  std::string_view home;     // of what is not allowed anywhere
+  std::string_view home;     // of a statement that is not allowed anywhere
 };
 
 constexpr std::string_view kModels = "in a `model`";
@@ -93,7 +93,7 @@ std::vector<std::string_view> statement_keywords(BodySort body) {
 bool Analyser::allowed(const ast::Stmt& stmt) {
   const StatementRow& row = kRows[static_cast<std::size_t>(stmt.kind)];
   if ((row.where & bit(body_.sort)) != 0) return true;
-  // What a function whose result was refused wants to be is not known.
+  // The sort of a function with a refused result type is unknown.
   if (body_.function != nullptr && body_.function->result.is_error() && (row.where & kSteps) != 0) return true;
   std::string what;
   SourceRange at = stmt.range;
@@ -125,7 +125,7 @@ void Analyser::block(const ast::Block& body) {
 
 namespace {
 
-/// Where the first block of a statement begins; `otherwise` when it has none.
+/// The beginning of the first block of a statement; `otherwise` if it has none.
 std::uint32_t first_block(const ast::Stmt& stmt, std::uint32_t otherwise) {
   const auto begin = [&](const ast::Block* block) { return block != nullptr ? block->range.begin + 1 : otherwise; };
   switch (stmt.kind) {
@@ -153,7 +153,7 @@ void Analyser::statements(const ast::Block& body) {
     const std::size_t next = static_cast<std::size_t>(&stmt - body.statements.data()) + 1;
     std::uint32_t end = body.range.end;
     if (next < body.statements.size()) {
-      // What did not parse behind a statement is a part of it that the user meant.
+      // Text after a statement that did not parse is an intended part of it.
       const ast::Stmt& after = *body.statements[next];
       end = after.kind == ast::StmtKind::error ? after.range.end : after.range.begin;
     }

@@ -56,12 +56,12 @@ class Loader {
     SourceRange use;  // the one that is being followed
   };
 
-  /// Whether `use` stands before the path. Where another language's word does, that was told, and what it names may be that language's.
+  /// Whether `use` is before the path. A word of another language in its place was reported, and the path may be one of that language.
   bool says_use(SourceRange path) const {
     const llvm::StringRef before = llvm::StringRef(files_.text(path.file)).take_front(path.begin).rtrim();
     return before.ends_with("use");
   }
-  /// What is wrong with the `use` itself goes to `told`.
+  /// Errors of the `use` itself go to `told`.
   std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at, DiagnosticSink& told) {
     std::string dotted;
     for (const ast::Identifier& part : use.path) dotted += (dotted.empty() ? "" : ".") + std::string(part.name);

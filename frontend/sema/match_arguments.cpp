@@ -11,7 +11,7 @@ struct Analyser::Matching {
   Matching(Analyser& analyser, ast::CallExpr& expr, const Callee& callee, std::vector<Type>& types)
       : analyser(analyser), expr(expr), callee(callee), types(types), matched(callee.params.size(), kDefault) {}
 
-  /// Reports with what the callee is like.
+  /// Adds the declaration or signature of the callee.
   void note(DiagnosticBuilder diagnostic) {
     if (callee.declared.valid()) {
       diagnostic.related(callee.declared, "`{}` is declared here", callee.name);
@@ -33,7 +33,7 @@ struct Analyser::Matching {
     const std::size_t param = position++;
     if (param < callee.params.size()) return give(param, i, known);
     if (callee.row != nullptr && callee.row->variadic) return one_more(i, known);
-    // The first one too many is told.
+    // Only the first surplus argument is reported.
     if (param > callee.params.size()) return;
     const bool takes_named = callee.row != nullptr && callee.row->open;
     note(analyser.sink_.report(Code::too_many_arguments, arg.range, "`{}` takes {} argument{}{}", callee.name,
@@ -69,7 +69,7 @@ struct Analyser::Matching {
     } else {
       unknown.push_back(&arg.name);
     }
-    // Looked at for what is wrong inside, and so that its names count as used.
+    // Checked for errors inside, and so that its names count as used.
     if (!llvm::isa<ast::OpExpr>(arg.value)) analyser.infer(*arg.value, arg.value->kind == ast::ExprKind::name ? Type{TypeKind::dimension} : kError);
   }
 
@@ -100,7 +100,7 @@ struct Analyser::Matching {
     ok = false;
   }
 
-  /// Of several, mostly the callee is the wrong one: one mistake.
+  /// If there are several, the callee is probably wrong: one error.
   void report_unknown() {
     if (unknown.empty()) return;
     std::string names;

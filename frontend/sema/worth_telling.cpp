@@ -1,5 +1,5 @@
-// What the analysis says about a file whose text did not parse everywhere, or that uses a file which was not found. That is told; of what else does
-// not check, only what does not look like its consequence.
+// Diagnostics of the analysis for a file with syntax errors, or that uses a missing file. Those errors are reported; further errors only if they do
+// not look like consequences.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ std::size_t item_behind(const ast::Module& module, std::uint32_t at) {
   return static_cast<std::size_t>(behind - module.items.begin());
 }
 
-/// Where the item behind `at` begins, or one past the end of the text.
+/// The beginning of the item after `at`, or one past the end of the text.
 std::uint32_t next_item(const ast::Module& module, std::uint32_t at) {
   const std::size_t behind = item_behind(module, at);
   return behind < module.items.size() ? module.items[behind]->range.begin : module.range.end + 1;

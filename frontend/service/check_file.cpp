@@ -1,4 +1,4 @@
-// What a check of a file looks at beside the trains: params, meshes, and each schedule that no train of the file applies, at small default sizes.
+// The check of a file beside its trains: params, meshes, and each schedule that no train of the file applies, at small default sizes.
 
 #include <algorithm>
 #include <set>
@@ -57,7 +57,7 @@ bool gives(std::span<const lower::Override> values, std::string_view name) {
   return std::any_of(values.begin(), values.end(), [&](const lower::Override& value) { return value.name == name; });
 }
 
-/// `given`, and the sizes for what else has no value.
+/// `given`, and the sizes for other parameters without a value.
 std::vector<lower::Override> with_sizes(const sema::Function& function, std::vector<lower::Override> given, DefaultSizes sizes) {
   for (std::size_t i = 0; i < function.params.size(); ++i) {
     const ast::Param& param = function.syntax->params[i];
@@ -67,7 +67,7 @@ std::vector<lower::Override> with_sizes(const sema::Function& function, std::vec
   return given;
 }
 
-/// Those of `all` that a schedule by itself takes.
+/// The values of `all` that a schedule by itself takes.
 std::vector<lower::Override> taken_by(const sema::Program& program, const sema::Function& function, std::span<const lower::Override> all) {
   std::vector<lower::Override> given;
   for (const lower::Override& value : all) {
@@ -105,7 +105,7 @@ std::vector<lower::Override> Compilation::default_values(sema::FunctionId id, lo
     std::vector<lower::Override> values = with_sizes(function, given, sizes);
     if (lower::lower_schedule(*program_, id, values, context_, unread, seen)) return values;
   }
-  // Who goes on with the first ones is told why they do not do.
+  // With the first sizes the diagnostics say why these are refused.
   const bool writable = std::all_of(function.params.begin(), function.params.end(), [](const sema::Type& type) { return type.is(sema::TypeKind::axis) || type.is(sema::TypeKind::integer); });
   return writable ? with_sizes(function, given, kDefaultSizes[0]) : given;
 }
@@ -189,7 +189,7 @@ std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
   std::vector<CheckedSchedule> checked;
   if (!library_schedule_.empty()) return checked;
   const std::vector<sema::FunctionId> schedules = schedules_without_train();
-  // What gives a parameter of a schedule is no mistake of the trains.
+  // An override that sets a parameter of a schedule is not an error of the trains.
   const std::vector<lower::Override> given = overrides_;
   std::erase_if(overrides_, [&](const lower::Override& override) {
     const auto takes = [&](sema::FunctionId id) { return has_parameter(program_->functions[id.index()], override.name); };

@@ -31,7 +31,7 @@ void for_each_word(std::string_view text, const Each& each) {
   }
 }
 
-/// What the analysis knows of a declaration beside its text: it may use something unsound, and what follows a mistake may be parsed differently.
+/// The state of a declaration beside its text: it may use an unsound one, and text after an error may be parsed differently.
 std::string state_of(const sema::Program& program, const ast::Item& item) {
   std::string state;
   const auto flags = [&](const auto& declared) {
@@ -45,7 +45,7 @@ std::string state_of(const sema::Program& program, const ast::Item& item) {
   return state;
 }
 
-/// With its length, so that two texts behind each other are told from two others.
+/// With its length, so that pairs of texts with the same concatenation differ.
 void append(std::string& all, std::string_view text) {
   all += std::to_string(text.size()) + ":";
   all += text;
@@ -117,7 +117,7 @@ DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTab
       const std::string_view text = files.text(file).substr(item->range.begin, item->range.end - item->range.begin);
       const std::string_view name = name_of(*item);
       if (name.empty()) {
-        // Of what did not parse nothing can be read.
+        // Other declarations cannot read text that did not parse.
         if (item->kind == ast::ItemKind::error) continue;
         append(read_by_all_, text);
         items_read_by_all_.push_back(item->range);

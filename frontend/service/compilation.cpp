@@ -152,7 +152,7 @@ std::optional<std::string> Compilation::schedule_doc(FileId file, std::string_vi
   return std::nullopt;
 }
 
-/// Who wrote the text looks for a line of it: what is wrong is told with those, and with the lines of the program that they name.
+/// The author of the text needs its lines: errors are reported with those, and with the lines of the program that they name.
 void Compilation::check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink) {
   DiagnosticSink found(context_.locations);
   check_dag(dag, target(dag.settings), found);
@@ -184,7 +184,7 @@ bool Compilation::open_pir(const std::string& path, DiagnosticSink& sink) {
 
 std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId schedule, std::span<const lower::Override> overrides, DiagnosticSink& sink) {
   const bool runnable = train.valid() ? program_->trains[train.index()].runnable : program_->functions[schedule.index()].runnable;
-  if (!runnable) return std::nullopt;  // which was told
+  if (!runnable) return std::nullopt;  // reported already
   auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides, context_, sink) : lower::lower_schedule(*program_, schedule, overrides, context_, sink);
   if (!lowered) return std::nullopt;
   if (device_) lowered->strategy.settings.device = *device_;
@@ -294,7 +294,7 @@ std::optional<Subject> Compilation::subject(const std::string& name, bool train_
   }
   if (name.empty() && library_schedule_.empty() && !has_one_train(sink)) return std::nullopt;
   std::list<Subject> found = subjects(name, sink);
-  if (!program_->ok) {  // the mistakes of what would have run are told beside those of other declarations
+  if (!program_->ok) {  // errors of the selected subjects are reported beside those of other declarations
     for (const Subject& subject : found) compile(subject, {}, sink);
     return std::nullopt;
   }

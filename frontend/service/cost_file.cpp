@@ -86,7 +86,7 @@ class Reader {
     return std::nullopt;
   }
 
-  /// Where a key stands for the first time.
+  /// The first place of a key.
   std::uint32_t place_of(const std::string& key) const {
     const std::size_t at = text_.find("\"" + key + "\"");
     return at == std::string_view::npos ? 0 : static_cast<std::uint32_t>(at);

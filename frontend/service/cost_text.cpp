@@ -68,7 +68,7 @@ const CostRow<Costs>* find_row(std::span<const CostRow<Costs>> rows, std::string
   return nullptr;
 }
 
-/// What it is where nobody gives it.
+/// The default of a cost.
 template <typename Costs>
 std::string usual(const CostRow<Costs>& row) {
   const Costs costs;
@@ -103,7 +103,7 @@ bool read_cost(std::string_view item, std::span<const CostRow<Costs>> rows, Cost
   return true;
 }
 
-/// `seen`: the names of what the text gives.
+/// `seen`: the names in the text.
 template <typename Costs>
 bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Costs& costs, std::set<std::string_view>& seen, DiagnosticSink& sink) {
   bool good = true;
@@ -126,7 +126,7 @@ bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Cos
 bool read_costs(std::string_view text, OperationCosts& costs, DiagnosticSink& sink) {
   std::set<std::string_view> seen;
   if (!read_items<OperationCosts>(text, kCosts, costs, seen, sink)) return false;
-  // Who gives whole backwards alone means their halves too: schedules with and without them are compared.
+  // The cost of whole backwards also sets their halves, because schedules with and without halves are compared.
   if (seen.contains("b") && !seen.contains("bi") && !seen.contains("bw")) costs.bi = costs.bw = *costs.b / 2;
   return true;
 }

@@ -32,7 +32,8 @@ bool has(const directive::Strategy& strategy) {
   return std::any_of(strategy.directives.begin(), strategy.directives.end(), [](const directive::Directive& line) { return std::holds_alternative<Line>(line); });
 }
 
-/// What lines could name: the parts that the program is cut into, and the region that the model repeats most, the outermost of those; all of it where there is neither.
+/// The targets of proposed lines: the parts of the program's partition, and the region that the model repeats most, the outermost of equal ones; the whole
+/// model if there is neither.
 std::vector<directive::Selector> pieces(const tensor::Graph& model, const directive::Strategy& strategy) {
   std::vector<directive::Selector> targets;
   const auto add = [&](Symbol name) { targets.emplace_back().coordinates.assign(1, {name, true, {}, {}}); };
@@ -160,20 +161,20 @@ class Advice {
     return prepared ? passes::compile(*prepared, unread, options_) : std::nullopt;
   }
 
-  /// Of the largest arena; nothing where it does not compile.
+  /// The size of the largest arena; nothing if it does not compile.
   std::optional<std::int64_t> peak(const directive::Strategy& strategy) const {
     const std::optional<Dag> dag = compile(strategy);
     return dag ? std::optional(peak_memory(*dag).bytes) : std::nullopt;
   }
 
-  /// What a line has to save to be worth telling: a twentieth of what is missing.
+  /// The smallest saving of a proposed line: a twentieth of the missing memory.
   std::int64_t least_saved(std::int64_t now) const {
     double missing = 0;
     for (const directive::Require& bound : bounds_) missing = std::max(missing, static_cast<double>(now) - bound.bound);
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(missing / 20));
   }
 
-  /// What takes most of the largest arena, where no line makes it much smaller.
+  /// The largest class of the largest arena, if no line makes it much smaller.
   static std::string largest_class(const Dag& plan) {
     const MemoryRow row = memory_table(plan)[peak_memory(plan).role];
     const auto largest = std::max_element(row.peak.begin(), row.peak.end());

@@ -70,7 +70,7 @@ class Uses {
   void dimension(const ast::Identifier& name) {
     if (name.binding != ast::kUnbound && !locals_.emplace(name.binding, name.range).second) local(name.range, name.binding);
   }
-  /// Of a train or a machine.
+  /// The mesh of a train or a machine.
   template <typename Item, typename Declared>
   void mesh_of(const Item& item, const std::vector<Declared>& all) {
     for (const Declared& each : all) {

@@ -22,7 +22,7 @@ std::string reason(int number) {
 
 ReadResult RealFileSystem::read(std::string_view path, std::uint64_t limit) const {
   const std::string name(path);
-  // What is called a file is not waited for; the log of the kernel is called one. A pipe is.
+  // Reading waits for a pipe, but not for a regular file; the kernel's log claims to be one.
   struct stat status {};
   const bool waits = stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
   const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));

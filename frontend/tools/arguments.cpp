@@ -232,7 +232,7 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
   return {};
 }
 
-/// What is wrong with the words and options taken together; empty when nothing is.
+/// The error in the combination of words and options; empty if there is none.
 std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   const std::size_t words = arguments.positional.size();
   if (words < command.least_words || words > command.most_words) {

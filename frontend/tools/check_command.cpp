@@ -8,7 +8,7 @@
 namespace piper::tools {
 namespace {
 
-/// A pipe is read once, by who needs it; opened here, its writer would find the reader gone.
+/// A pipe can be read once, by `train`; if it were opened here, its writer would find the reader gone.
 void tell_pipe(Session& session, const directive::Data& data) {
   session.sink().report(Code::data_not_here, data.path_loc, "`{}` is a pipe, which is not looked into", data.path).hint("`train` reads it: somebody has to write to it then");
 }
@@ -48,7 +48,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
   }
 }
 
-/// What the tables of a plan take at least for each operation of an order, which is a node, with messages, edges, actions and buffers.
+/// A lower bound of the tables of a plan for each operation of an order, which is a node, with messages, edges, actions and buffers.
 constexpr std::size_t kBytesPerOperation = 640;
 
 std::size_t count_operations(const directive::Strategy& strategy) {

@@ -31,7 +31,7 @@ std::size_t words_before_input(Command command) { return choices_of(command, 0).
 
 std::string bash_words(std::string_view words) { return "_piper_words " + quoted(words); }
 
-/// What completes the value of an option.
+/// The command that completes the value of an option.
 std::string bash_value(const OptionRow& option) {
   if (is_file(option)) return "_piper_take -f";
   if (is_folder(option)) return "_piper_take -d";
@@ -95,7 +95,7 @@ std::string bash_script(const std::string& schedules) {
          "complete -o filenames -F _piper piper\n";
 }
 
-/// What `_arguments` of zsh takes: brackets and colons in texts are its own.
+/// A text for `_arguments` of zsh, with its brackets and colons escaped.
 std::string zsh_text(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -123,7 +123,7 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
   if (device->driver && group != nullptr) device->nccl = device->machine->open_nccl(failure);
   if (!device->driver || (group != nullptr && !device->nccl)) {
     failure.rank = group != nullptr ? device->rank() : Failure::kNoRank;
-    // Of several processes the first cause is told by all.
+    // All processes report the first cause.
     if (group != nullptr) {
       group->fail(failure);
       failure = *group->failure();
@@ -138,7 +138,7 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
 
 namespace {
 
-/// What has to be the same in all processes, each with a name for who reads that it is not.
+/// Facts that have to be equal in all processes, each with a name for the message.
 std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, const std::string& asked) {
   std::string programs, held_out;
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
@@ -184,7 +184,7 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
 
 std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
   auto made = make_own_executor(device, job, tables, options, failure);
-  // Whoever waits for this one learns why it does not come.
+  // Processes that wait for this one get the reason of its failure.
   if (!made && device.group != nullptr && !(options.stopped && options.stopped())) device.group->fail(failure);
   return made;
 }

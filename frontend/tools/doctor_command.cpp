@@ -33,7 +33,7 @@ llvm::json::Object json(const backend::cuda::Gpu& gpu) {
   return llvm::json::Object{{"name", gpu.name}, {"capability", gpu.capability}, {"bytes", static_cast<std::int64_t>(gpu.bytes)}, {"bus", gpu.bus}, {"links", std::move(links)}};
 }
 
-/// What the driver says of a link.
+/// The driver's description of a link.
 std::string spelled(const backend::cuda::Link& link) {
   if (!link.reaches) return "no direct access, through memory of the host";
   return std::string("direct access, ") + (link.atomics ? "with atomics, as NVLink has them" : "without atomics, as over PCIe") + ", performance rank " + std::to_string(link.rank);

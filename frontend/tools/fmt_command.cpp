@@ -11,7 +11,7 @@
 namespace piper::tools {
 namespace {
 
-/// What is no file cannot be replaced by one. A folder is said to be one when it is read.
+/// Only a regular file can be replaced by one. For a folder, reading reports the error.
 bool is_replaceable(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);

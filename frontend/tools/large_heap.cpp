@@ -82,7 +82,7 @@ void HeapFiller::fill([[maybe_unused]] std::size_t bytes) {
 
 void HeapFiller::serve() {
 #ifdef MADV_POPULATE_WRITE
-  // Where no core is idle the caller does not give way.
+  // Without an idle core the caller keeps its core.
   const sched_param none{};
   pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
   std::unique_lock lock(mutex_);

@@ -28,7 +28,7 @@ void occupy_closed_streams() {
   }
 }
 
-/// Of the terminal that shows a stream, which may be resized at any time; a terminal that does not say has 80. 0: it is no terminal.
+/// The width of the terminal of a stream, which may be resized at any time; 80 if the terminal does not say. 0: it is not a terminal.
 unsigned columns_of(int stream) {
   if (!isatty(stream)) return 0;
   winsize size{};
@@ -37,7 +37,7 @@ unsigned columns_of(int stream) {
 
 constexpr std::size_t kStack = std::size_t{8} << 20;
 
-/// What a thread's stack holds is a matter of this program and not of the shell's `ulimit -s`: all threads get as much, those of libraries too.
+/// The stack size depends on this program and not on the shell's `ulimit -s`: all threads get the same, those of libraries too.
 void set_stack_of_threads() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -52,7 +52,7 @@ bool has_small_stack() {
   return getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kStack;
 }
 
-/// Compiling asks for memory in many places and on several threads. Where the machine has no more, one line says so and nothing else can be done;
+/// Compiling asks for memory in many places and on several threads. If the machine has no more, one line says so and the process ends;
 /// files that are written whole or not at all (cache entries) stay as they were.
 [[noreturn]] void end_without_memory() {
   if (const std::exception_ptr error = std::current_exception()) {

@@ -12,7 +12,7 @@
 namespace piper::tools {
 namespace {
 
-/// Who has it, as the file tells others: `process 4711 on node7 since 2026-11-22 18:40:02 UTC`.
+/// This run, as named in the lock file: `process 4711 on node7 since 2026-11-22 18:40:02 UTC`.
 std::string this_run() {
   char host[256] = "", since[64] = "";
   gethostname(host, sizeof host - 1);
@@ -23,7 +23,7 @@ std::string this_run() {
   return "process " + std::to_string(getpid()) + " on " + host + " since " + since + "\n";
 }
 
-/// What the holder has written, without what could disturb a terminal; empty in the moment before it writes.
+/// The text of the holder, without characters that could disturb a terminal; empty before it writes.
 std::string holder_in(int file) {
   char text[512];
   const ssize_t count = pread(file, text, sizeof text, 0);

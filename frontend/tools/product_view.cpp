@@ -29,7 +29,7 @@ std::string shape_text(const PiperGemm& call) {
   return batch + std::to_string(call.m) + " x " + std::to_string(call.n) + " x " + std::to_string(call.k) + " " + form_of(call) + " " + dtype_of(call);
 }
 
-/// Of operands and sums.
+/// The rate for types of operands and sums.
 template <typename T, typename Sum>
 std::optional<double> rate_of(const PiperGemm& call, const runtime::LibraryCalls& library) {
   const double elements = static_cast<double>(call.batch) * (static_cast<double>(call.m) * static_cast<double>(call.k) +

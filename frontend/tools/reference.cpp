@@ -66,16 +66,17 @@ struct Comparison {
   bool whole() const { return steps == kReferenceSteps && ended != runtime::Ended::failed; }
 };
 
-/// What came out of a step.
+/// The results of a step.
 struct StepLosses {
   double loss = 0;
   std::vector<std::vector<double>> sums;
 };
 
-/// Of several processes the first compares and tells; the others run their ranks of what it compares.
+/// The first of several processes compares and prints; the others run their ranks of the compared programs.
 bool compares(const CudaDevice* cuda) { return cuda == nullptr || cuda->rank() == 0; }
 
-/// Whether the next step begins: of several processes all begin it together, so that nobody waits on its device while the first one runs the other side; and one that was interrupted, or has failed,
+/// Whether the next step begins: several processes begin it together, so that none waits on its device while the first one runs the reference; and one that was
+/// interrupted, or has failed,
 /// stops all.
 runtime::Ended goes_on(Session& session, LocId train, CudaDevice* cuda, const runtime::Interrupt& interrupt) {
   if (cuda == nullptr || cuda->group == nullptr) return interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::finished;
@@ -104,7 +105,7 @@ void use_one_device(Session& session, Session::Subject& subject) {
   strategy.mesh.axes = {{session.context().symbol("device"), 1}};
 }
 
-/// What a line freezes may depend on stages, which one device does not have.
+/// The weights that a line freezes may depend on stages, which one device does not have.
 void freeze_alike(const dag::Dag& program, Session::Subject& single) {
   const std::vector<tensor::Param>& params = program.params;
   for (std::size_t p = 0; p < params.size(); ++p) single.lowered.model.params[p].frozen = params[p].frozen;

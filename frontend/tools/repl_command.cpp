@@ -15,7 +15,7 @@
 namespace piper::tools {
 namespace {
 
-/// Of the session that runs, for the handler.
+/// The interrupt of the running session, for the handler.
 repl::Interrupt* running = nullptr;
 
 /// Ctrl-C ends a request, and not the program.

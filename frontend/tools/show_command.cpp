@@ -23,7 +23,7 @@
 namespace piper::tools {
 namespace {
 
-/// What `show` prints, and in which formats.
+/// The views of `show`, and their formats.
 struct Kind {
   std::string_view name;
   std::vector<std::string_view> formats;  // the first one where none is asked for
@@ -151,7 +151,7 @@ std::optional<std::string> made_whole(directive::Directive& directive) {
   return text;
 }
 
-/// What the largest arena would be without each line that saves memory; nothing where there is none.
+/// The largest arena without each line that saves memory; empty if there is none.
 std::string peaks_without(Session& session, const Session::Subject& subject, const dag::Dag& dag, std::span<const directive::Directive> directives) {
   const auto most = [](const dag::Dag& planned) {
     const passes::Most largest = passes::peak_memory(planned);
@@ -165,7 +165,7 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
     directive::Directive whole = directives[i];
     const std::optional<std::string> cut = made_whole(whole);
     if ((!line && !cut) || ++found > kMost) continue;
-    DiagnosticSink unread(session.context().locations);  // the program itself was told; and an order may name `R`, which is not there then
+    DiagnosticSink unread(session.context().locations);  // the program itself was reported; and an order may name `R`, which does not exist then
     Session::Subject other = subject;
     std::vector<directive::Directive>& lines = other.lowered.strategy.directives;
     if (line) {

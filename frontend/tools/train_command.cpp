@@ -103,7 +103,7 @@ void print_json(std::ostream& out, const Session::Subject& subject, const runtim
   out << text << "\n";
 }
 
-/// What `--trace` names: the last step as it ran, beside the plan.
+/// Writes the file of `--trace`: the last step as it ran, beside the plan.
 void write_trace(Session& session, const Session::Subject& subject, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
   const std::string& path = session.arguments().trace;
   std::vector<pictures::Picture> pictures;
@@ -117,7 +117,7 @@ void write_trace(Session& session, const Session::Subject& subject, const TrainJ
   session.write_file(path, path.ends_with(".html") ? pictures::timeline_page(pictures) : pictures::perfetto_trace(pictures));
 }
 
-/// What `--profile` names, and where the last step went.
+/// Writes the file of `--profile`, and prints the parts of the last step.
 Profile write_profile(Session& session, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
   Profile profile = profile_of(made.training, made.job->training(), recorded);
   session.words() << profile_text(profile);
@@ -157,7 +157,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     result.ended = runtime::Ended::stopped;
     return end_interrupted(session, subject, result, 0);
   }
-  // Of several processes the first keeps and prints what there is.
+  // The first of several processes keeps and prints the results.
   const bool tells = cuda == nullptr || cuda->rank() == 0;
   std::string kept;
   if (tells && !session.arguments().out_folder.empty()) {
@@ -183,7 +183,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     result = runtime::train(*made->executor, made->tables, options);
   }
   interrupt.reset();
-  // What the run keeps is kept: from here a reader that is gone ends the process quietly, like that of every command.
+  // The files of the run are complete: from here a reader that is gone ends the process quietly, as in every command.
   pipes.reset();
   session.words().clear();
   if (result.failure) {

@@ -93,7 +93,7 @@ void look_for_bytes(Session& session, const tensor::Graph& model, const directiv
 
 namespace {
 
-/// Where a file of numbers is wrong is a place in the file.
+/// Reports an error in the data; for a file of numbers at its place in the file.
 void report_data(Session& session, const runtime::Failure& failure, LocId path) {
   const SourceRange range = range_of(session, failure.place);
   const Code code = static_cast<Code>(failure.code);
@@ -104,7 +104,7 @@ void report_data(Session& session, const runtime::Failure& failure, LocId path) 
   session.sink().report(code, range, "{}", failure.message).related(path, "the data is read here").hint("{}", failure.hint);
 }
 
-/// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
+/// Unreadable data is reported before the minutes that compiling may take; the executor takes the same texts.
 bool data_is_readable(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
   bool readable = true;
@@ -112,7 +112,7 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
     if (!*data || (*data)->kind == directive::Data::Kind::synthetic) continue;
     runtime::Failure failure;
     if ((*data)->kind == directive::Data::Kind::arrays) {
-      // What is wrong with a file is told once, also where the held-out samples are those of training.
+      // An error in a file is reported once, even if the held-out samples are those of training.
       const bool told = !readable && data == &settings.held_out && settings.data && settings.data->path == (*data)->path;
       if (told) continue;
       if (const auto rows = read_arrays(session, lowered.model, **data, failure)) {

@@ -24,7 +24,7 @@ std::string_view word_before(std::string_view text, std::size_t end) {
   return text.substr(begin, end - begin);
 }
 
-/// What the number at `i` is an index of; empty if it measures.
+/// The word whose index is the number at `i`; empty if it measures.
 std::string_view indexed(std::string_view text, std::size_t i) {
   if (i == 0) return {};
   const char c = text[i - 1];
@@ -39,7 +39,7 @@ std::string_view indexed(std::string_view text, std::size_t i) {
   return word_before(text, i - (text[i - 2] == ':' ? 2 : 1));
 }
 
-/// Behind the number at `i`, with what belongs to it where it measures: `1e-06`.
+/// The end of the number at `i`, with its exponent or unit if it measures: `1e-06`.
 std::size_t measure_end(std::string_view text, std::size_t i) {
   std::size_t end = i;
   while (end < text.size() && (in_word(text[end]) || text[end] == '.' || (text[end] == '-' && text[end - 1] == 'e'))) ++end;

@@ -48,7 +48,7 @@ bool FoldedRun::add() {
   return true;
 }
 
-/// Of the second repetition: it says which indices move, and how far.
+/// Learns from the second repetition which indices move, and how far.
 bool FoldedRun::learn(std::size_t at) {
   moves_.clear();
   for (std::size_t i = 0; i < period_; ++i) {
@@ -94,7 +94,7 @@ bool FoldedRun::learn_moves(std::size_t line, std::size_t other) {
   return true;
 }
 
-/// What a reader sees move: the indices of what names the first repetition and the last.
+/// The visible moves: the indices in the names of the first repetition and the last.
 void FoldedRun::learn_names() {
   const std::string_view first = subject(lines_->text(begin_)), second = subject(lines_->text(begin_ + period_));
   names_.clear();
@@ -168,7 +168,7 @@ bool FoldedRun::moves_on(std::size_t line, std::size_t other) const {
   return true;
 }
 
-/// What the repetition at `at` takes from outside of itself goes on as in those before.
+/// Whether the values that the repetition at `at` takes from outside continue those of the ones before.
 bool FoldedRun::take(std::size_t at) {
   std::vector<Taken> taken = taken_;
   std::unordered_map<std::string_view, std::uint32_t> by_name;  // of the second repetition
@@ -200,7 +200,7 @@ bool FoldedRun::update(Taken& taken, const Use& use, std::size_t line) const {
     taken.follows = moved(taken.first, 1) == use.name;
     taken.travels = line >= begin_;
   } else {
-    // Where names would move on by themselves, lines do too.
+    // If names move by themselves, so do lines.
     const bool steady = line < begin_ || line == taken.line + period_ || use.name == taken.now;
     taken.follows = taken.follows && steady && moved(taken.first, times) == use.name;
     taken.follows_later = taken.follows_later && steady && moved(taken.second, times - 1) == use.name;

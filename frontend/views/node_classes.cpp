@@ -17,7 +17,7 @@ using dag::NodeId;
 
 constexpr std::uint32_t kNoNode = 0xFFFFFFFFu;
 
-/// What one node reads.
+/// The inputs of one node.
 struct Part {
   std::uint32_t alike = 0;  // of its nodes
   std::vector<NodeId> nodes;
@@ -175,7 +175,7 @@ class Classes {
     }
   }
 
-  /// Of what each member reads.
+  /// The indices of the nodes that each member reads.
   IndexSet indices_of(const NodeClass& made, const std::vector<std::span<const NodeId>>& nodes) const {
     IndexSet set;
     std::vector<std::size_t> combinations(nodes.size(), 1);

@@ -14,7 +14,7 @@ using dag::Node;
 using dag::NodeId;
 
 constexpr std::size_t kMostRead = 5;    // that a long line names one by one
-constexpr std::size_t kLongest = 130;   // characters of what a node reads
+constexpr std::size_t kLongest = 130;   // characters of the inputs of a node
 
 class NodeLines {
  public:
@@ -58,7 +58,7 @@ class NodeLines {
     if (comm.members.size() > 1) os_ << " with " << counted(comm.members.size() - 1, "other");
   }
 
-  /// Of many in a long line the first ones and the last.
+  /// In a long line only the first ones and the last of many.
   std::string readings(const std::vector<Reading>& all) const {
     std::vector<std::string> texts;
     std::size_t length = 0;
@@ -107,7 +107,7 @@ class NodeLines {
     os_ << '\n';
   }
 
-  /// What indices in names mean, of those that occur.
+  /// The meanings of the indices in names that occur.
   void legend() {
     std::string own, next, before, various;  // a dimension that has such indices
     for (const NodeClass& each : classes_) {

@@ -30,7 +30,7 @@ pictures::CellRows cells_of(const passes::OrdersTable& table) {
   return rows;
 }
 
-/// What its operations are called.
+/// The names of a table's operations.
 class Labels {
  public:
   explicit Labels(const passes::OrdersTable& table) : rows_(cells_of(table)), labels_(rows_) {}
@@ -44,7 +44,7 @@ class Labels {
   const pictures::CellLabels labels_;
 };
 
-/// Where copies to the host are marked: what the marks mean.
+/// The legend of the marks for copies to the host, if there are any.
 std::string copies_legend(const passes::OrdersTable& table) {
   const bool any = std::any_of(table.rows.begin(), table.rows.end(), [](const Row& row) { return std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.offloads || op.fetches; }); });
   return any ? "> behind an operation: what backwards read of it goes to the memory of the host; < before one: it reads what comes back\n" : "";

@@ -19,7 +19,7 @@ namespace {
 
 using passes::Timeline;
 
-/// Of long paths the first and last steps are shown.
+/// Long paths are shortened to the first and last steps.
 constexpr std::size_t kShownSteps = 8;
 
 std::string number(double value) {
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> ranks_of_entries(const Timeline& timeline) {
   return ranks;
 }
 
-/// What a step of the path is called when steps are added up.
+/// The name of a step of the path in sums.
 std::string sort_of(const Timeline::Operation& operation) {
   return std::string(dag::runs_body(operation.kind) ? pass_name(operation.pass) : dag::kind_name(operation.kind));
 }

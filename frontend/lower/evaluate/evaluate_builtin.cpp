@@ -117,7 +117,7 @@ class BuiltinCall {
 
  private:
   bool failed() const { return evaluator_.failed(); }
-  /// Of a parameter without a default.
+  /// The argument of a parameter without a default.
   const ast::Expr* given(std::size_t param) const { return expr_.args[static_cast<std::size_t>(expr_.matched[param])].value; }
   Value argument(std::size_t param) { return evaluator_.argument(expr_, param, frame_).value_or(Value()); }
 
@@ -152,7 +152,7 @@ class BuiltinCall {
     return true;
   }
 
-  /// Of all arguments and the elements of those that are lists, the one that is `better` than all before it.
+  /// The best of all arguments and of the elements of list arguments, the first of equal ones.
   template <typename Better>
   Value extreme(const Better& better) {
     Values values;

@@ -31,7 +31,7 @@ bool Evaluator::out_of_steps(SourceRange range, const Frame& frame, std::uint64_
         .hint("make it shorter: each round of a loop, and each element of a range or list that is walked through, is a step");
     return false;
   }
-  // Which of the loops is to blame nobody knows; the innermost has most rounds.
+  // The loop at fault is unknown; the innermost has most iterations.
   const bool loops = !loops_.empty();
   auto&& report = fail_at(Code::evaluation_too_long, loops ? context_->locations.intern(loops_.back().bounds, loops_.back().caller) : here(range, frame),
                           "the evaluation of the program takes more than {} steps", kMaxSteps);

@@ -14,7 +14,7 @@ using llvm::dyn_cast;
 /// How far from the given size another is tried, alone and beside a second one.
 constexpr std::int64_t kFarAlone = 4096, kFarTogether = 48;
 
-/// A number, or a truth value as 0 or 1; nothing for what is neither, or not known here.
+/// A number, or a truth value as 0 or 1; nothing for other or unknown values.
 using Number = std::optional<std::int64_t>;
 using Slots = std::vector<Number>;
 
@@ -61,7 +61,7 @@ class Sizes {
     }
   }
 
-  /// Those of the smallest sum of both distances.
+  /// Adds the pairs with the smallest sum of both distances.
   void add_together(std::vector<std::string>& found) const {
     for (std::int64_t distance = 2; distance <= kFarTogether && found.empty(); ++distance) {
       for (std::size_t a = 0; a < used_.size(); ++a) {

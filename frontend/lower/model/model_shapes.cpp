@@ -96,7 +96,7 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
       if (evaluator.failed()) return std::nullopt;
       if (extent && *extent != written) {
         const bool broken = evaluator.broken();
-        // What the inputs share is told once.
+        // An extent that inputs share is reported once.
         if (dim.size || differing_extents.insert(name.value()).second) {
           evaluator.fail(Code::input_extent, dim.size ? dim.size->range : dim.range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name,
                          dim.name.name, written, *extent)
@@ -348,7 +348,7 @@ void ModelBuilder::State::look_for_pairs(std::string_view operation, const ast::
   const std::vector<tensor::Dim> only_a = beyond(a_dims, b_dims), only_b = beyond(b_dims, a_dims);
   const bool outer_product = operation == "*" && only_a.size() == a_dims.size();
   if (only_a.empty() || only_b.empty() || outer_product) return;
-  // Where a model returns the pairs, the type that it declares names all their dimensions.
+  // If a model returns the pairs, its declared type names all their dimensions.
   const auto* const returned = llvm::dyn_cast_or_null<ast::BinaryExpr>(evaluator.returning());
   if (returned != nullptr && returned->left == &left) return;
   const auto name = [&](const tensor::Dim& dim) { return evaluator.context().text(dim.name); };

@@ -14,7 +14,7 @@ void OrderBuilder::rank(const ast::RankStmt& stmt, Frame& frame) {
   DeviceSet claim{std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)};
   const std::size_t pending = value_.pending.size();
   elaborate(stmt, 0, claim, frame);
-  // What the others leave behind is the same mistake in other numbers.
+  // The pending gradients of the others are the same mistake with other numbers.
   if (std::exchange(evaluator_->cursors_told, false)) leave_out_ranks_of(value_, pending);
 }
 
@@ -125,7 +125,7 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
     return 0;
   }
   const Element element = list[next];
-  if (op.pass == Pass::R) return emit(op.pass, element, loc);  // of what the next backward takes
+  if (op.pass == Pass::R) return emit(op.pass, element, loc);  // of the instance that the next backward takes
   ++next;
   if (op.pass == Pass::BI) {
     if (in_slot_) {

@@ -1,4 +1,5 @@
-// What happens after a failure: which statement is left out, which names lose their values, what is told and what is only counted.
+// Recovery after a failure: the statement that is left out, the names that lose their values, the diagnostics that are reported or
+// only counted.
 
 #include <algorithm>
 
@@ -111,7 +112,7 @@ bool ScheduleBuilder::setting_failed(std::string_view name) const {
 
 bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
   if (!skips_statements || abandons_ || !resume()) return false;
-  // What a schedule or model requires holds for all of it: without that nothing in it is worth looking at.
+  // A requirement of a schedule or model applies to all of it: if it fails, the rest is not checked.
   if (stmt.kind == ast::StmtKind::require && functions_ > 0) {
     abandons_ = true;
     failed_requirement_ = &stmt;

@@ -23,7 +23,7 @@ const ast::Expr& argument_expr(const ast::CallExpr& call, std::size_t param) {
   return *call.args[static_cast<std::size_t>(call.matched[param])].value;
 }
 
-/// One call of a setting. An argument out of range is told, and the others are looked at all the same.
+/// One call of a setting. An argument out of range is reported, and the others are still checked.
 class SettingCall {
  public:
   SettingCall(Evaluator& evaluator, Builtin id, const ast::CallExpr& expr, Frame& frame) : evaluator_(evaluator), id_(id), expr_(expr), frame_(frame) {}
@@ -104,7 +104,7 @@ class SettingCall {
     optimizer.loc = evaluator_.here(expr_.range, frame_);
     optimizer.kind = kind;
     const auto lr = argument(0);
-    if (evaluator_.failed()) {  // the rate is told
+    if (evaluator_.failed()) {  // the rate is reported
       wrong_ = true;
       if (!evaluator_.resume()) return optimizer;
     } else if (const auto* rate = lr->shared<directive::LearningRate>()) {
@@ -162,7 +162,7 @@ class SettingCall {
   std::int64_t byte_count(std::size_t i, std::string_view rule) {
     const auto value = argument(i);
     const ByteCount* bytes = value ? value->get<ByteCount>() : nullptr;
-    if (bytes == nullptr) return 1;  // what it lacks was told
+    if (bytes == nullptr) return 1;  // the missing rate was reported
     within(i, bytes->bytes, 1, std::numeric_limits<std::int64_t>::max(), rule);
     return bytes->bytes;
   }
@@ -185,7 +185,7 @@ class SettingCall {
     return device;
   }
 
-  /// The rates of the data sheet, each replaced by what the line states.
+  /// The rates of the data sheet, each replaced by the rate of the line, if any.
   DeviceRates rates() {
     DeviceRates rates;
     if (const auto kind = argument(5)) {

@@ -130,7 +130,7 @@ class Panel {
     this.build();
   }
 
-  /** Where lanes stand. */
+  /** Positions of lanes. */
   place() {
     const p = this.p, ranks = p.ranks.length, full = ranks <= 8 ? 26 : ranks <= 32 ? 18 : ranks <= 64 ? 10 : 5, gap = ranks <= 32 ? 2 : 1;
     let y = TOP;
@@ -219,7 +219,7 @@ class Panel {
     this.drawMemory();
   }
 
-  /** Bars narrower than pixels: each pixel is the mixture of what lies in it. */
+  /** Bars narrower than pixels: each pixel is the mixture of its bars. */
   drawFine(context, lane, first, last, ratio) {
     const p = this.p, width = Math.round(this.width * ratio), scale = width / (this.view.to - this.view.from), sums = new Float32Array(width * 4);
     const add = (pixel, share, colour) => {
@@ -294,7 +294,7 @@ class Panel {
     context.strokeRect(x, lane.top + height * p.slot[entry], Math.max(1, this.x(p.end[entry]) - x), height);
   }
 
-  /** What changes with the pointer, and what lies over the bars. */
+  /** Parts that change with the pointer, and overlays of the bars. */
   drawOver() {
     const p = this.p, context = this.begin(this.over), paint = this.page.paint;
     context.save();
