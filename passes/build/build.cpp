@@ -38,7 +38,7 @@ class DagBuilder {
   template <typename Line, typename Visit>
   void for_each_named(Visit visit);
   void add_chunks();
-  /// The part of a selector that says which pass and instances it means: by dimension the indices, none for all.
+  /// The pass and instances of a selector: per dimension its indices, none for all.
   using NamedWork = std::pair<std::optional<Pass>, std::map<Symbol, std::vector<std::uint32_t>>>;
   NamedWork work_of(const directive::Selector& target) const;
   std::vector<PieceDevices> devices_of_chunks();
@@ -137,7 +137,7 @@ BodyId DagBuilder::add_body(Extraction extraction, const std::string& name) {
   return BodyId::at(dag_.bodies.size() - 1);
 }
 
-/// The chunks that lines name, whichever instances they mean.
+/// The chunks that lines name, for any instance.
 template <typename Line, typename Visit>
 void DagBuilder::for_each_named(Visit visit) {
   Selection selection(dag_);
@@ -148,7 +148,7 @@ void DagBuilder::for_each_named(Visit visit) {
       directive::Selector target = written;
       std::erase_if(target.coordinates, [&](const directive::Coordinate& c) { return is_split_into(strategy_, c.name); });
       const std::optional<Selection::Found> found = selection.find(target);
-      if (!found) continue;  // which is told where instances are known
+      if (!found) continue;  // which is reported when instances are known
       for (const ChunkId chunk : found->chunks) visit(chunk, *line, written);
     }
   }
@@ -162,7 +162,8 @@ DagBuilder::NamedWork DagBuilder::work_of(const directive::Selector& target) con
   return work;
 }
 
-/// What directives say of each chunk: chunks on equal device sets, for the same instances and passes, have one number. An axis of one device divides nothing.
+/// The placement and replication of each chunk: chunks on equal device sets, for the same instances and passes, have the same number. An axis of one
+/// device shards nothing.
 std::vector<PieceDevices> DagBuilder::devices_of_chunks() {
   struct Line {
     const directive::Place* place;
@@ -189,7 +190,7 @@ std::vector<PieceDevices> DagBuilder::devices_of_chunks() {
   return devices;
 }
 
-/// The bodies of what `recompute` lines name.
+/// The bodies of chunks that `recompute` lines name.
 void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Pieces& pieces) {
   std::vector<bool> named(dag_.chunks.size());
   for_each_named<directive::Recompute>([&](ChunkId chunk, const directive::Recompute&, const directive::Selector&) { named[chunk.index()] = true; });

@@ -15,7 +15,8 @@ AxisShare cut_along_samples(const Type& type) {
   return samples == nullptr ? AxisShare() : AxisShare::cut(samples->name);
 }
 
-/// The row of these operands; of several, which an op that adds dimensions has, the one whose results are cut along their samples. Nothing where there is none.
+/// The row of these operands. An op that adds dimensions has several: the one whose results are sharded along their samples. Nothing if there is
+/// none.
 const Row* row_for(std::span<const Row> rows, std::span<const AxisShare> operands, std::span<const AxisShare> along_samples) {
   const Row* fits = nullptr;
   for (const Row& row : rows) {

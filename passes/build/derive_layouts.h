@@ -1,9 +1,9 @@
 #pragma once
-// Derive layouts: what each device will hold of every value of the model.
+// Derives the layouts of all values of the model.
 //
-// Guarantees: inside a region that `replicate` names, what comes from outside and has samples is cut along them over its axes, parameters repeat, and every result follows from its
-// operands by a row of the op table (`tensor::rows`). Where no row fits, a result repeats: `replicate` refuses such a program once it is known that the devices have the axis. The work is linear
-// in the model.
+// Guarantees: inside a region that `replicate` names, values from outside are sharded along their samples over its axes, parameters are replicated,
+// and every result follows from its operands by a row of the op table (`tensor::rows`). If no row fits, a result is replicated, and `replicate`
+// refuses the program if the devices have the axis. The work is linear in the model.
 //
 //   replicate model over dp      x: dp: batch    w: repeats    x @ w: dp: batch    its sum over the batch: dp: +    the gradient of w: dp: +
 
@@ -16,19 +16,20 @@
 
 namespace piper::passes {
 
-/// The layouts of a differentiated model that is cut into pieces.
+/// The layouts of a differentiated model divided into segments.
 class ModelLayouts {
  public:
-  /// `axes[p]`: the axes over which directives divide the samples of piece p. The model must outlive this.
+  /// `axes[p]`: the axes over which directives shard the samples of segment p. The model must outlive this.
   ModelLayouts(const tensor::Graph& model, std::span<const std::uint32_t> piece_of, std::span<const AxisMask> axes, const Mesh& mesh);
 
-  /// As it is made; of a leaf, which a piece has as it reads it: repeats.
+  /// The layout of a value at its producer; replicated for a leaf, whose layout depends on the reader.
   LayoutId of(tensor::ValueId value) const { return made_[value.index()]; }
-  /// As a piece reads it: inputs of the model, and what pieces of other axes make, in the layout of the reader.
+  /// The layout in which a segment reads a value: inputs of the model, and values of segments with other axes, have the layout of
+  /// the reader.
   LayoutId read_by(tensor::ValueId value, std::uint32_t piece) const;
 
  private:
-  /// By a piece whose samples the axis divides.
+  /// The layout in a segment whose samples the axis shards.
   AxisShare read_on(tensor::ValueId value, std::size_t axis) const;
   void derive(const tensor::Node& node, std::uint32_t piece);
 

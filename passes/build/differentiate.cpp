@@ -47,18 +47,18 @@ class Differentiator {
   const AdjointsOfOp& rule_;
   std::size_t forward_nodes_ = 0, forward_values_ = 0;
   // Per forward value:
-  std::vector<bool> trainable_;  // a parameter lies upstream, through differentiable operands
-  std::vector<bool> has_data_;   // an input of the model lies upstream
-  std::vector<bool> reached_;    // a loss lies downstream, through differentiable operands
+  std::vector<bool> trainable_;  // a parameter is upstream, through differentiable operands
+  std::vector<bool> has_data_;   // an input of the model is upstream
+  std::vector<bool> reached_;    // a loss is downstream, through differentiable operands
   std::vector<std::uint32_t> param_;                 // position in params, or kNone
-  /// The adjoint of one use of a value, in the type that the rule gave it: a sum in its wide type, or for a value that was rounded from, rounded.
+  /// The adjoint of one use of a value, in the type of its rule: wide for a sum, narrow for the adjoint of a value after rounding.
   struct Contribution {
     ValueId adjoint;
     NodeId use;
   };
   std::vector<std::vector<Contribution>> contributions_;
   std::vector<NodeId> sums_;                         // the `add` nodes of adjoints of values used several times, all in the region that makes them
-  std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: losses whose sum it makes
+  std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: the losses whose sum it computes
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 };
 
@@ -86,7 +86,7 @@ void Differentiator::look_upstream() {
   }
 }
 
-/// Marks what losses reach and refuses parameters that none does.
+/// Marks values on the way to losses and refuses parameters without an effect on any loss.
 bool Differentiator::look_downstream() {
   reached_.assign(forward_values_, false);
   for (const Loss& loss : graph_.losses) reached_[loss.elements.index()] = true;
@@ -98,7 +98,7 @@ bool Differentiator::look_downstream() {
     const auto operands = graph_.operands(node);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (is_differentiable(node.op, i)) reached_[operands[i].index()] = true;
-      // An op without a rule would cut a parameter off without a word.
+      // An op without a rule would silently leave a parameter without a gradient.
       const bool has_rule = is_differentiable(node.op, i) || !trainable_[operands[i].index()] || !is_floating(graph_.type(operands[i]).dtype);
       if (!has_rule && node.op != Op::select_ge && node.op != Op::select_lt) {
         sink_.report(Code::missing_derivative, node.loc, "{} has no derivative, and it stands between a loss and a weight", tensor::in_words(node.op))
@@ -124,7 +124,7 @@ ValueId Differentiator::append(Op op, std::span<const ValueId> operands, Attrs a
   return graph_.result(graph_.node(node));
 }
 
-/// One use's adjoint of `value`. A parameter's becomes an entry of `grads`: `own` when nothing else reads it, else copied.
+/// One use's adjoint of `value`. For a parameter it becomes an entry of `grads`: `own` if it has no other reader, else copied.
 void Differentiator::give(ValueId value, ValueId adjoint, NodeId use, bool own) {
   const std::uint32_t param = param_[value.index()];
   if (param == kNone) {
@@ -143,12 +143,12 @@ void Differentiator::give(ValueId value, ValueId adjoint, NodeId use, bool own) 
   graph_.grads.push_back({ParamId(param), adjoint});
 }
 
-/// The sum of all adjoints of a value; invalid where there is none.
+/// The sum of all adjoints of a value; invalid if there is none.
 ValueId Differentiator::total(ValueId value) {
   std::vector<Contribution>& parts = contributions_[value.index()];
   if (parts.empty()) return {};
   const DType dtype = graph_.type(value).dtype;
-  // Rounded where it was used, so that it travels rounded. What these make of a value that was rounded behind them takes its adjoint as it is.
+  // Rounded at the use, so that the rounded value is sent. Ops whose result was rounded afterwards take the adjoint as it is.
   const NodeId def = graph_.value(value).def;
   const Op op = def.valid() ? graph_.node(def).op : Op::cast;
   const bool as_it_is = parts.size() == 1 && (op == Op::contract || op == Op::sum || op == Op::scale);
@@ -156,7 +156,7 @@ ValueId Differentiator::total(ValueId value) {
     const DType made = graph_.type(parts[i].adjoint).dtype;
     return made == dtype || (as_it_is && wide(made) == dtype) ? parts[i].adjoint : cast(parts[i].adjoint, dtype, pass_of(value), parts[i].use, value);
   };
-  // All terms stand before the first addition, so that these may take them in another order (place_sums.h).
+  // All terms come before the first addition, so that place_sums may reorder the additions (place_sums.h).
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].adjoint = part(i);
   ValueId sum = parts[0].adjoint;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -169,7 +169,8 @@ ValueId Differentiator::total(ValueId value) {
   return sum;
 }
 
-/// `x @ w` or `w @ x` with a weight or an input: all such uses of x in one region wait for the same, and stand in one piece of any strategy.
+/// `x @ w` or `w @ x` with a weight or an input: all such uses of x in one region have the same dependencies, and are in one segment under
+/// any strategy.
 bool Differentiator::multiplies_weight(NodeId forward, ValueId value) const {
   const Node& node = graph_.node(forward);
   if (node.op != Op::contract) return false;
@@ -178,7 +179,8 @@ bool Differentiator::multiplies_weight(NodeId forward, ValueId value) const {
   return !graph_.value(operands[0] == value ? operands[1] : operands[0]).def.valid();
 }
 
-/// The last adjoint of a value, taken out of its contributions, where the product that the adjoint of `use` is can be added to it; else invalid.
+/// If the adjoint of `use` is a product that can add to the last adjoint of a value: removes that adjoint from the contributions and returns it;
+/// else invalid.
 ValueId Differentiator::take_product(ValueId value, NodeId use) {
   std::vector<Contribution>& parts = contributions_[value.index()];
   if (parts.empty() || !multiplies_weight(use, value)) return {};
@@ -237,7 +239,7 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
     for (const ValueId operand : graph_.operands(nodes[n])) raise(operand);
   }
 
-  // Made by this rule, and nothing else of it reads the value or is it.
+  // Whether this rule made the value, and no other op or adjoint of the rule reads it or is it.
   const std::size_t end = graph_.nodes().size();
   const auto is_own = [&](std::size_t i) {
     if (const NodeId def = graph_.value(adjoint[i]).def; !def.valid() || def.index() < first_new) return false;
@@ -288,16 +290,16 @@ bool Differentiator::visit(NodeId forward) {
   return !any || differentiate_op(forward, dy);
 }
 
-/// A sum whose readers are all BW, in its own region, is BW: a region fed by integers alone then has an empty BI. Longer chains stay BI,
-/// because a partition may cut between their ops, and a stage's BI must not wait for another's BW; and sums of what is used in other regions,
-/// because they may be made there (place_sums.h).
+/// A sum whose readers are all BW, in its own region, is BW: a region with only integer inputs then has an empty BI. Longer chains stay BI,
+/// because a partition may cut between their ops, and a stage's BI must not wait for another's BW. Sums of adjoints from other regions stay
+/// BI too, because they may be moved there (place_sums.h).
 void Differentiator::move_sums() {
   std::vector<Node>& nodes = graph_.mutable_nodes();
   std::vector<bool> moves(nodes.size(), false);
   for (const NodeId sum : sums_) moves[sum.index()] = nodes[sum.index()].pass == Pass::BI;
   for (std::size_t n = nodes.size(); n-- > forward_nodes_;) {
     const bool is_sum = moves[n];
-    if (is_sum) nodes[n].pass = Pass::BW;  // all its readers stand behind it and have been seen
+    if (is_sum) nodes[n].pass = Pass::BW;  // all its readers come after it and have been visited
     for (const ValueId operand : graph_.operands(nodes[n])) {
       const NodeId def = graph_.value(operand).def;
       if (def.valid() && (nodes[n].pass != Pass::BW || nodes[n].region != nodes[def.index()].region)) moves[def.index()] = false;

@@ -33,7 +33,7 @@ bool stands_in(const tensor::Graph& model, RegionId region, const Selector& sele
   return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model.regions, model.context(), region, c); });
 }
 
-/// The lines of parts of a partition, or the others.
+/// Selects the lines that name stages of a partition, or the others.
 bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool parts, DiagnosticSink& sink) {
   constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<std::uint32_t> param_of(model.values().size(), kNone);
@@ -52,7 +52,7 @@ bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool part
       }
     }
     last = loc;
-    if (any || !work) return;  // of parts that do not meet others speak
+    if (any || !work) return;  // coordinates without common work are reported elsewhere
     sink.report(Code::nothing_to_freeze, loc, "`freeze` names `{}`, which uses no weight", print_selector(target, model.context().symbols))
         .hint("name regions that have weights, or leave the line out");
   });

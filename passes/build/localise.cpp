@@ -70,7 +70,7 @@ struct BodyExtractor::Cut {
     for (const NodeId node : piece) first = std::min(first, graph.node(node).pass);
   }
 
-  /// The local type; says where it does not come out even.
+  /// The local type; stores an error if an extent does not divide.
   Type divided(Type type, LocId loc) {
     if (const Dim* uneven = divide_samples(type, divide); uneven != nullptr && result.error.empty()) {
       result.error = "dimension `" + std::string(graph.context().text(uneven->name)) + "` of " + std::to_string(uneven->extent) +
@@ -80,7 +80,7 @@ struct BodyExtractor::Cut {
     return type;
   }
 
-  /// Adds an output port; a leaf, a view or what is an output already is copied.
+  /// Adds an output port; copies a leaf, a view or a value that is an output already.
   BodyPort& add_output(PortKind kind, ValueId value, ValueId global) {
     Graph& made = result.body.graph;
     const NodeId def = made.value(value).def;
@@ -101,7 +101,7 @@ struct BodyExtractor::Cut {
     return result.body.outputs.emplace_back(port);
   }
 
-  /// Adds contributions to a gradient in their order.
+  /// Sums contributions to a gradient in their order.
   ValueId sum_of(std::span<const ValueId> contributions) {
     Graph& made = result.body.graph;
     ValueId sum = contributions[0];
@@ -119,7 +119,7 @@ struct BodyExtractor::Cut {
   const std::int64_t divide;
   const Use use;
   Extraction result;
-  Pass first = Pass::BW;  // of the piece
+  Pass first = Pass::BW;  // of the segment
   std::unordered_map<ValueId, ValueId> local;
   std::unordered_map<NodeId, NodeId> local_node;
   std::unordered_set<ValueId> outputs;
@@ -194,7 +194,7 @@ void BodyExtractor::add_input(Cut& cut, ValueId value) const {
   } else {
     const NodeId def = graph_.value(value).def;
     const std::uint32_t chunk = chunk_of_[cut.piece.front().index()];
-    // Made by an earlier pass of this chunk, or read by one: kept since then.
+    // An earlier pass of this chunk made or read the value, so it was saved then.
     bool kept = cut.use == Use::again || (def.valid() && chunk_of_[def.index()] == chunk);
     for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
       kept = kept || (chunk_of_[uses_[u]] == chunk && graph_.nodes()[uses_[u]].pass < cut.first);
@@ -247,7 +247,7 @@ BodyExtractor::Leaves BodyExtractor::leaves(const Cut& cut, NodeId node, ValueId
     const std::uint32_t user = uses_[u];
     const bool own = chunk_of_[user] == chunk;
     if (stamp_[user] == epoch_) {
-      leaves.piece = leaves.piece || (cut.use == Use::lean && !made_again && again_[user] == epoch_);  // kept for the second time
+      leaves.piece = leaves.piece || (cut.use == Use::lean && !made_again && again_[user] == epoch_);  // saved for the `R`
     } else if (cut.use == Use::again) {
       leaves.piece = leaves.piece || (own && graph_.nodes()[user].pass != Pass::F);
     } else {

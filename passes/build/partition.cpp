@@ -20,14 +20,14 @@ using namespace tensor;
 
 namespace {
 
-/// Consecutive forward operations of R. `inside`: the region whose inside the unit gives way to.
+/// Consecutive forward operations of R. `inside`: the region into whose contents the unit may be divided.
 struct Unit {
   std::size_t begin = 0, end = 0;  // positions in the region's operations
   RegionId inside;
   bool divisible = true;           // false: one operation, or known to be one unit inside too
 };
 
-/// The forward operations of the regions that a partition cuts, R.
+/// The forward operations of the region R that a partition cuts.
 using Regions = std::map<RegionId, std::vector<NodeId>>;
 
 class Partitioner {
@@ -43,14 +43,14 @@ class Partitioner {
   /// Whether the operations are those of one call, `only`.
   bool is_one_call(std::span<const NodeId> ops, RegionId& only) const;
   bool take_marked(const directive::Partition& partition, const Regions& regions, bool& taken);
-  /// Moves the loose work beside marked regions into them.
+  /// Moves loose work beside marked regions into them.
   void take_loose(Symbol name, const Regions& regions);
   /// `path`, which is inside `from`, inside `to`.
   RegionId moved(RegionId path, RegionId from, RegionId to);
   bool cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
-  /// R as at least as many units as it has parts; nothing after reporting that it has too few operations.
+  /// Divides R into at least as many units as stages; nothing after reporting too few operations.
   std::optional<std::vector<Unit>> units_of(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
-  /// Where each part begins but the first, in units; nothing after reporting that the sizes do not fit.
+  /// The first unit of each stage except the first; nothing after reporting sizes that do not fit.
   std::optional<std::vector<std::size_t>> starts_of_parts(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
                                                           std::span<const Unit> units);
   void report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts);
@@ -97,7 +97,7 @@ std::vector<Unit> Partitioner::inner_units(std::span<const NodeId> ops, Unit out
   Unit next{outer.begin, outer.begin, {}, true};
   for (std::size_t i = outer.begin; i < outer.end; ++i) {
     const RegionId region = model_.node(ops[i]).region;
-    // Operations before the region that a unit was made of stand outside it: loose ones, whatever their region.
+    // Operations of a unit before its region are loose ones, whatever their region.
     bool within = !outer.inside.valid();
     for (RegionId r = region; r.valid() && !within; r = model_.regions.parent(r)) within = r == outer.inside;
     const RegionId child = within ? child_towards(outer.inside, region) : RegionId();
@@ -181,9 +181,9 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
   return starts;
 }
 
-/// Fewer calls than parts: cuts go through calls, and some parts hold a few cheap operations.
+/// Fewer calls than stages: cuts go through calls, and some stages have only a few cheap operations.
 void Partitioner::report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts) {
-  constexpr std::uint64_t kSmall = 4;  // less than such a part of the mean
+  constexpr std::uint64_t kSmall = 4;  // less than this fraction of the mean
   constexpr std::size_t kShown = 4;
   const std::size_t layers = inner_units(ops, {0, ops.size(), region, true}).size(), parts = starts.size() + 1;
   if (layers >= parts) return;
@@ -241,7 +241,7 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
 
 bool Partitioner::take_marked(const directive::Partition& partition, const Regions& regions, bool& taken) {
   const Symbol name = partition.into.name;
-  const auto inside = [&](RegionId region) {  // within one of the regions that are cut
+  const auto inside = [&](RegionId region) {  // inside one of the partitioned regions
     for (RegionId r = region;; r = model_.regions.parent(r)) {
       if (regions.count(r) != 0) return true;
       if (!r.valid()) return false;
@@ -281,8 +281,8 @@ bool Partitioner::take_marked(const directive::Partition& partition, const Regio
   return true;
 }
 
-/// As a unit of a partition takes the operations before it, and the last also those behind: within the narrowest region that has marked ones inside. What a
-/// directive names, a region or that region's rest, stays where it is.
+/// As in a partition, a marked region takes the operations before it, and the last one also those after it, within the narrowest region that contains
+/// marked ones. A region, or the rest of a region, that a directive names is not moved.
 void Partitioner::take_loose(Symbol name, const Regions& regions) {
   const llvm::DenseSet<Symbol> rest_of = regions_with_named_rest(strategy_);
   llvm::DenseSet<Symbol> named;
@@ -300,7 +300,7 @@ void Partitioner::take_loose(Symbol name, const Regions& regions) {
     while (region.valid() && !named.contains(model_.regions.name(region))) region = model_.regions.parent(region);
     return rest_of.contains(region.valid() ? model_.regions.name(region) : model_.context().symbol("model"));
   };
-  std::map<RegionId, RegionId> next;  // per region with marked ones inside, up to the one that is cut: the next of them, from the end of the program on
+  std::map<RegionId, RegionId> next;  // per region with marked ones inside, up to the partitioned one: the next marked region, in a walk from the end of the program
   const auto note = [&](RegionId mark) {
     for (RegionId outer = mark; regions.count(outer) == 0;) next[outer = model_.regions.parent(outer)] = mark;
   };
@@ -360,7 +360,7 @@ bool Partitioner::apply(const directive::Partition& partition) {
                  print_selector(partition.region, model_.context().symbols));
     return false;
   }
-  // The whole model is the call that it consists of, where it is one.
+  // If the model consists of one call, that call is cut.
   if (const auto root = regions.find(RegionId()); root != regions.end()) {
     RegionId only;
     if (is_one_call(root->second, only) && text(model_.regions.name(only)) != text(partition.into.name)) {
@@ -409,7 +409,7 @@ std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std
     low = std::max(low, cost);
     high += cost;
   }
-  // parts[i]: the least number of runs that units i.. need under a bound.
+  // parts[i]: the minimum number of runs for units i.. under a bound.
   std::vector<std::size_t> parts(units + 1);
   const auto fits = [&](std::uint64_t bound) {
     std::size_t runs = 0;
@@ -441,7 +441,7 @@ std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std
   std::vector<std::size_t> starts;
   std::size_t at = 0;
   for (std::size_t left = n - 1; left > 0; --left) {
-    ++at;  // the earliest place at which the rest still fits
+    ++at;  // the earliest cut after which the rest still fits
     while (parts[at] > left) ++at;
     starts.push_back(at);
   }

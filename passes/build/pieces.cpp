@@ -129,8 +129,8 @@ void Cutter::key_by_region() {
   }
 }
 
-/// Inside a cycle of regions, an operation's depth is the number of borders on the longest way to it: from border to border it
-/// grows, so (region, depth) has no cycle.
+/// Inside a cycle of regions, an operation's depth is the number of region boundaries on the longest path to it. It grows at
+/// every boundary, so (region, depth) has no cycle.
 void Cutter::split_cycles() {
   const Quotient quotient(model_, group_, region_of_group_.size());
   const std::vector<std::uint32_t> component = quotient.components();
@@ -157,8 +157,8 @@ void Cutter::split_cycles() {
   }
 }
 
-/// Depth cuts finer than needed where a cycle goes around only a part of a region: neighbours of one region join again if no way leads
-/// from one to the other through a third. Only the nearest ones before are tried, so that the time stays near-linear.
+/// Depth cuts too finely if a cycle contains only a part of a region: neighbours of one region are joined again if no path leads from
+/// one to the other through a third. Only the nearest earlier ones are tried, so that the time stays near-linear.
 void Cutter::merge_back() {
   const std::size_t groups = region_of_group_.size();
   Quotient quotient(model_, group_, groups);
@@ -210,7 +210,8 @@ void Cutter::merge_back() {
   }
 }
 
-/// Numbers pieces in the topological order that follows the program: among pieces that are ready, the one with the earliest operation. The piece of every group.
+/// Numbers segments in the topological order that follows the program: among ready segments, the one with the earliest operation. Returns the segment
+/// of every group.
 std::vector<std::uint32_t> Cutter::number() {
   const std::size_t groups = region_of_group_.size();
   const Quotient quotient(model_, group_, groups);
@@ -238,7 +239,7 @@ std::vector<std::uint32_t> Cutter::number() {
   return piece_of_group;
 }
 
-/// Gives each piece its operations, forward ones and those of their adjoints.
+/// Gives each segment its operations, forward ones and those of their adjoints.
 void Cutter::fill(const std::vector<std::uint32_t>& piece_of_group) {
   const auto nodes = model_.nodes();
   out_.piece_of.assign(nodes.size(), kNone);

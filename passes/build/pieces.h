@@ -1,10 +1,10 @@
 #pragma once
-// Pieces: cuts the operations of a model into maximal convex pieces with one innermost selected region each.
+// Divides the operations of a model into maximal convex segments with one innermost selected region each.
 //
-// Guarantees: every forward operation that a loss needs is in exactly one piece, its backward operations are in the same one (sums of adjoints
-// with what makes the value, until `place_sums` moves them); the pieces of the forward graph have a topological order, and they are numbered in
-// one; a region gives several pieces only where one would wait for itself through others. Operations that no loss needs are in none, and neither
-// is one that gives integers another name: they are an input of the model, which every piece that reads them reads, and names for itself.
+// Guarantees: every forward operation that a loss needs is in exactly one segment, with its backward operations (sums of adjoints are with the
+// producer of the value until `place_sums` moves them); segments are numbered in a topological order of the forward graph; a region has several
+// segments only if a single one would be part of a cycle. Operations that no loss needs are in no segment, and neither are renamings of
+// integers: every segment that reads renamed integers reads the model input and renames it itself.
 //
 //   embed -> block[0] -> block[1] -> head, only `block` selected:   pieces  model  block[0]  block[1]  model.1
 
@@ -19,8 +19,8 @@ namespace piper::passes {
 struct Pieces {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   struct Piece {
-    RegionId region;           // of `regions`: the path cut to the selected names
-    std::uint32_t number = 0;  // among the pieces of that region
+    RegionId region;           // of `regions`: the path reduced to the selected names
+    std::uint32_t number = 0;  // among the segments of that region
     std::vector<tensor::NodeId> forward, backward;  // ascending
   };
   RegionTable regions;
@@ -28,13 +28,13 @@ struct Pieces {
   std::vector<std::uint32_t> piece_of;  // per node of the model; kNone
 };
 
-/// Integers are inputs of the model, or these under other names: no other op makes them.
+/// Integers are inputs of the model or renamings of them; no other op makes integers.
 bool names_integers(const tensor::Graph& model, const tensor::Node& node);
 
-/// The leaf that a value is: of integers under another name, what has the first one. Any other value is itself.
+/// For renamed integers the original leaf; any other value itself.
 tensor::ValueId named_leaf(const tensor::Graph& model, tensor::ValueId value);
 
-/// Per node: a forward operation that a loss depends on and that makes something; others belong to no piece.
+/// Per node: whether it is a forward operation on the way to a loss and no renaming; others belong to no segment.
 std::vector<bool> live_forward(const tensor::Graph& model);
 
 Pieces cut_pieces(const tensor::Graph& model, std::span<const Symbol> selected);

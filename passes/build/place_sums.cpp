@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint32_t kNone = Pieces::kNone;
 
-/// The backward work of pieces and what it waits for, a vertex per piece and pass, where every sum stands with what makes its value: the backward of what reads a value comes before the
-/// backward of what makes it. Edges lead to lower pieces, or from BI to BW of one.
+/// The dependencies of the segments' backward work, a vertex per segment and pass, with every sum at the producer of its value: the backward of a
+/// reader comes before that of the producer. Edges lead to lower segments, or from BI to BW of one.
 class BackwardOrder {
  public:
   static std::uint32_t vertex(std::uint32_t piece, Pass pass) { return 2 * piece + (pass == Pass::BW ? 1 : 0); }
@@ -66,7 +66,7 @@ class BackwardOrder {
     }
   }
 
-  /// An adjoint may pass through the piece that reads a value without an operation there.
+  /// An adjoint may pass through a segment that reads the value without an operation there.
   void add_read(const Graph& model, const Pieces& pieces) {
     std::vector<bool> trainable(model.values().size(), false), has_data(model.values().size(), true);
     for (const Param& param : model.params) {
@@ -100,13 +100,13 @@ class BackwardOrder {
   std::uint32_t search_ = 0;
 };
 
-/// A sum of the adjoints of all uses of one value: additions in their order, and what they add.
+/// A sum of the adjoints of all uses of one value: additions in their order, and their terms.
 struct Sum {
   std::vector<NodeId> adds;
   std::vector<ValueId> terms;
 };
 
-/// Every term was made for a later operation than the one that made the value.
+/// Every term belongs to a later operation than the one that made the value.
 std::vector<Sum> find_sums(const Graph& model, const Pieces& pieces) {
   const auto nodes = model.nodes();
   std::vector<Sum> sums;
@@ -130,19 +130,19 @@ std::vector<Sum> find_sums(const Graph& model, const Pieces& pieces) {
       sums.push_back({{NodeId::at(n)}, {operands[0], operands[1]}});
     }
   }
-  // As they are complete: a sum may be a term of a later one.
+  // In the order of completion: a sum may be a term of a later one.
   std::sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.adds.back() < b.adds.back(); });
   return sums;
 }
 
-/// A term, or what was added up so far.
+/// A term, or a partial sum.
 struct Partial {
   ValueId value;
-  std::uint32_t vertex = 0;  // of the work that makes it
-  std::size_t site = 0;      // that it was made for
+  std::uint32_t vertex = 0;  // vertex of the work that makes it
+  std::size_t site = 0;      // operation that it belongs to
 };
 
-/// A piece that makes adjoints of the value.
+/// A segment that makes adjoints of the value.
 struct Site {
   std::uint32_t piece = 0;
   std::vector<ValueId> terms;
@@ -172,24 +172,24 @@ class SumPlacer {
   std::uint32_t piece_for(ValueId term, std::span<const std::uint32_t> readers);
   void find_sites(const Sum& sum);
   bool joins(const Partial& partial, std::size_t site);
-  /// Takes what joins the terms of a site.
+  /// Takes the partial sums that join the terms of a site.
   std::vector<Partial> take(std::size_t site);
-  /// Adds the terms up, in the piece.
+  /// Adds the terms up, in the segment.
   Partial add(std::span<const Partial> terms, std::uint32_t piece);
 
   const Graph& model_;
   std::vector<std::uint32_t>& piece_of_;
   const std::span<const PieceDevices> devices_;
   BackwardOrder order_;
-  std::vector<std::vector<std::uint32_t>> readers_;  // per forward node: other pieces that differentiate by its results, ascending
-  std::map<NodeId, Operands> operands_;              // of sums that add other terms than in the model
+  std::vector<std::vector<std::uint32_t>> readers_;  // per forward node: other segments with adjoints of its results, ascending
+  std::map<NodeId, Operands> operands_;              // sums with other terms than in the model
 
-  // Of the sum that is being placed:
+  // For the current sum:
   std::span<const NodeId> left_;  // additions without terms yet
-  std::vector<Site> sites_;       // the last pieces first
-  std::vector<Partial> pending_;  // what no site has taken
+  std::vector<Site> sites_;       // the last segments first
+  std::vector<Partial> pending_;  // not taken by any site
   Pass pass_ = Pass::BI;
-  std::uint32_t maker_ = 0;       // the piece that makes the value
+  std::uint32_t maker_ = 0;       // the segment that makes the value
 };
 
 void SumPlacer::find_readers() {
@@ -208,7 +208,7 @@ void SumPlacer::find_readers() {
   }
 }
 
-/// The piece whose use a term is for: where it is made, or the one that it passes through.
+/// The segment of the use that a term belongs to: the one that makes it, or the one that it passes through.
 std::uint32_t SumPlacer::piece_for(ValueId term, std::span<const std::uint32_t> readers) {
   const std::uint32_t from = vertex_of(term), made = from / 2;
   if (made == maker_ || std::binary_search(readers.begin(), readers.end(), made)) return made;
@@ -232,7 +232,7 @@ void SumPlacer::find_sites(const Sum& sum) {
   }
 }
 
-/// A sum that the devices of the maker have, or that is to be added to on its own devices, does not leave these.
+/// A sum on the devices of the producer, or with a further addition on its own devices, stays on them.
 bool SumPlacer::joins(const Partial& partial, std::size_t site) {
   const auto stays = [&](std::size_t s) { return shares(sites_[s].piece, maker_) || (sites_[s].next != kNone && sites_[s].next >= site); };
   const std::uint32_t piece = sites_[site].piece, from = sites_[partial.site].piece;
@@ -317,7 +317,7 @@ std::optional<Graph> SumPlacer::reordered() const {
   return made;
 }
 
-/// The operations of each piece, anew.
+/// Recomputes the operations of each segment.
 void fill(const Graph& model, Pieces& pieces) {
   for (Pieces::Piece& piece : pieces.pieces) piece.backward.clear();
   for (std::size_t n = 0; n < model.nodes().size(); ++n) {

@@ -1,14 +1,16 @@
 #pragma once
-// Place sums: where, and in which order, the adjoints of a value that several pieces read are added up.
+// Places sums: the segments in which, and the order in which, the adjoints of a value that several segments read are added up.
 //
-// A piece adds its own adjoints of a value to the sums that come to it, and one sum leaves it. A sum goes on to the next piece on the same devices that makes adjoints of that value; from the
-// last of these to the last one of the next devices on the way back; from there to the piece that makes the value. So one sum of a value leaves a device set, and few messages carry it that the
-// backward has not anyway. A sum stands only where no work waits for more than it would if all sums stood where their values are made.
+// A segment adds its own adjoints of a value to the incoming sums, and one sum leaves it. A sum goes to the next segment on the same devices that
+// makes adjoints of that value; from the last of these to the last one of the next devices on the way back; from there to the segment that makes the
+// value. So one sum of a value leaves a device set, and needs few extra messages. A sum is moved only if no work waits for more than with all sums at
+// the producers of their values.
 //
-//   a value of piece 0 on device 0, read by pieces 1 to 4, on devices 1, 2, 1, 2      piece 4:  s4              piece 2:  s4 + s2
+//   a value of segment 0 on device 0, read by segments 1 to 4, on devices 1, 2, 1, 2 piece 4:  s4              piece 2:  s4 + s2
 //                                                                                     piece 3:  s3              piece 1:  ((s4 + s2) + s3) + s1, which goes to piece 0
 //
-// Guarantees: without pieces that share devices the order of additions is that of the model: from the last use to the first. The order is part of the DAG, so the one-device run has it too.
+// Guarantees: if no segments share devices the order of additions is that of the model: from the last use to the first. The order is part of the DAG,
+// so the one-device run has it too.
 
 #include <cstdint>
 #include <optional>
@@ -20,14 +22,14 @@
 
 namespace piper::passes {
 
-/// What a piece runs on.
+/// The devices of a segment.
 struct PieceDevices {
-  std::uint32_t number = 0;  // equal: the same devices, in all instances
-  AxisMask axes = 0;         // over which its samples are divided
+  std::uint32_t number = 0;  // equal numbers: the same devices, in all instances
+  AxisMask axes = 0;         // axes over which its samples are sharded
 };
 
-/// Moves sums between pieces whose backward operations stand with the forward ones, as `cut_pieces` leaves them; `devices`: per piece. Gives the model with the sums in their new order, where
-/// that is another one; ids stay.
+/// Moves sums between segments as `cut_pieces` leaves them, with backward operations beside the forward ones; `devices`: per segment. Returns the
+/// model with the sums in their new order if the order changed; ids stay.
 std::optional<tensor::Graph> place_sums(const tensor::Graph& model, Pieces& pieces, std::span<const PieceDevices> devices);
 
 }  // namespace piper::passes

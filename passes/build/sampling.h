@@ -1,5 +1,5 @@
 #pragma once
-// Sampling: whether a body may run on a part of the batch, and its form for that part.
+// Checks whether a body may run on part of the batch, and divides its extents.
 
 #include <cstdint>
 #include <string_view>
@@ -10,21 +10,21 @@
 
 namespace piper::passes {
 
-/// The samples of one step, and the dimension that counts them; 1 where the model has no inputs.
+/// The samples of one step, and the dimension that counts them; 1 if the model has no inputs.
 struct Batch {
   Symbol name;
   std::int64_t samples = 1;
-  LocId loc;  // where it is given
+  LocId loc;  // its location in the program
 };
 Batch batch_of(const dag::Dag& dag);
-/// The same before there is a DAG.
+/// The same for a model without a DAG.
 Batch batch_of(const tensor::Graph& model, const directive::Settings& settings);
 
-/// Divides the sampled extents of a body. They must divide: the batch does, and every sampled extent is the batch.
+/// Divides the sampled extents of a body, each of which is the batch. The batch must be divisible.
 void divide_samples(dag::Body& body, std::int64_t divide);
 
-/// Reports the operations of a chunk's forward body in which samples depend on each other: its work cannot be divided. `how` says by
-/// what (`split into microbatches`), `loc` where. Sums of losses are the one legal sum over samples.
+/// Reports the operations of a chunk's forward body in which samples depend on each other: its work cannot be divided. `how` names
+/// the division (`split into microbatches`), `loc` its location. Sums of losses are the one legal sum over samples.
 bool samples_are_independent(const dag::Dag& dag, const dag::Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink);
 
 /// Reports a batch that does not divide into `parts` equal ones; `how` spells the number out (`mb 4 x dp 2`).

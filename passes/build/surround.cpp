@@ -17,7 +17,7 @@ std::size_t home_of(const Bucket& bucket, DeviceSetId devices) {
   return static_cast<std::size_t>(std::find(bucket.homes.begin(), bucket.homes.end(), devices) - bucket.homes.begin());
 }
 
-/// A loss that is computed in several instances adds up; its report reads them in order of instance, then how many elements count.
+/// A report reads the loss sums of all instances in order, then the number of elements that count.
 void add_loss_reports(Dag& dag, Loads& loads) {
   for (std::size_t l = 0; l < dag.losses.size(); ++l) {
     const tensor::LossId loss = tensor::LossId::at(l);
@@ -47,7 +47,7 @@ Contributions::Contributions(const Dag& dag) {
     homes_.push_back(std::max<std::size_t>(bucket.homes.size(), 1));
     slots += bucket.params.size() * homes_.back();
   }
-  // Per body its gradient outputs, so that a node costs what it contributes.
+  // Per body its gradient outputs, so that a node costs time only for its contributions.
   std::vector<std::vector<std::pair<std::uint32_t, ParamPlace>>> grads(dag.bodies.size());
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
     for (std::uint32_t o = 0; o < dag.bodies[b].outputs.size(); ++o) {

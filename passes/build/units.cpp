@@ -20,7 +20,7 @@ std::vector<RegionId> path_to(const RegionTable& regions, RegionId region) {
   return path;
 }
 
-/// How many regions all operations stand in.
+/// The number of outer regions common to all operations.
 std::size_t common_depth(const tensor::Graph& model) {
   std::optional<std::vector<RegionId>> common;
   for (const tensor::Node& node : model.nodes()) {
@@ -31,7 +31,7 @@ std::size_t common_depth(const tensor::Graph& model) {
   return common ? common->size() : 0;
 }
 
-/// The regions directly inside of stages, or of the model.
+/// The regions directly inside stages, or inside the model.
 void add_inner(const tensor::Graph& model, const directive::Strategy& strategy, llvm::SetVector<Symbol>& units) {
   std::vector<Symbol> stages;
   for (const Directive& directive : strategy.directives) {
@@ -42,7 +42,7 @@ void add_inner(const tensor::Graph& model, const directive::Strategy& strategy, 
   for (const tensor::Node& node : model.nodes()) {
     const std::vector<RegionId> path = path_to(model.regions, node.region);
     const auto inside = stages.empty() ? path.begin() + static_cast<std::ptrdiff_t>(depth) : std::find_if(path.rbegin(), path.rend(), is_stage).base();
-    // Work outside of all stages has no unit.
+    // Work outside all stages has no unit.
     if (inside != path.end() && (stages.empty() || inside != path.begin())) units.insert(model.regions.name(*inside));
   }
 }

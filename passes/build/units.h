@@ -1,8 +1,9 @@
 #pragma once
-// Units: the regions at whose instances work is cut where gradients or parameters are (`replicate … with zero: 2` or 3), so that whole ones live for one unit at a time.
+// Units: with sharded gradients or parameters (`replicate … with zero: 2` or 3), work is divided at the instances of these regions, so that full
+// gradients or parameters are live for one unit at a time.
 //
 //   replicate block over dp with zero: 3                                   block
-//   partition model into stage: 2; replicate model over dp with zero: 3    embed, block, head: what the stages are made of
+//   partition model into stage: 2; replicate model over dp with zero: 3    embed, block, head: the contents of stages
 
 #include <vector>
 
@@ -11,7 +12,7 @@
 
 namespace piper::passes {
 
-/// Those that such lines name; of `model` the regions directly inside of stages, or of the model where nothing is partitioned. Each once.
+/// The regions that such lines name; for `model` the regions directly inside stages, or inside an unpartitioned model. Each once.
 std::vector<Symbol> units(const tensor::Graph& model, const directive::Strategy& strategy);
 
 }  // namespace piper::passes

@@ -35,7 +35,7 @@ const Producers::Producer* Producers::of(tensor::ValueId global_value) const {
 
 namespace {
 
-/// Removes every node but those that run bodies. Their edges stay as they were.
+/// Removes every node except those that run bodies. Their edges do not change.
 void remove_nodes_around(Dag& dag) {
   std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind); });
   dag.forget_loads();
@@ -69,19 +69,20 @@ namespace {
 
 constexpr std::uint32_t kNoOutput = 0xFFFFFFFFu;
 
-/// An input of a body: who may make its value, the first choice first. An instance has either `B` or both halves; what its own backward reads `R` may have made again.
+/// An input of a body: the possible producers of its value, the first choice first. An instance has either `B` or both halves; `R` may have
+/// recomputed a value that its own backward reads.
 struct Wire {
   Input input;
   struct Maker {
     const NodeId* of_instance = nullptr;
     std::uint32_t output = 0;
-    std::uint32_t lean_output = 0;  // where the maker is a lean F
+    std::uint32_t lean_output = 0;  // if the producer is a lean F
   };
   std::uint32_t num_makers = 0;  // none: an input of the model or a parameter
   std::array<Maker, kPasses> makers = {};
 };
 
-/// `owner`: the chunk whose body it is.
+/// `owner`: the chunk of the body.
 std::vector<Wire> wires_of(const Body& body, ChunkId owner, const Producers& producers, const WorkTable& work) {
   std::vector<Wire> wires;
   for (const BodyPort& port : body.inputs) {
@@ -104,7 +105,7 @@ std::vector<Wire> wires_of(const Body& body, ChunkId owner, const Producers& pro
   return wires;
 }
 
-/// Per body the chunk that has it.
+/// Per body its chunk.
 std::vector<ChunkId> owners(const Dag& dag) {
   std::vector<ChunkId> owners(dag.bodies.size());
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
@@ -129,7 +130,7 @@ void wire(Dag& dag) {
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) wires.push_back(wires_of(dag.bodies[b], owner[b], producers, work));
   std::size_t total = 0;
   for (const Node& node : dag.nodes) total += wires[node.body.index()].size();
-  dag.edges.reserve(2 * total);  // those of the nodes around included: updates read each gradient, messages most values
+  dag.edges.reserve(2 * total);  // including edges of the nodes around: updates read each gradient, messages most values
   NodePolls polls(dag.context->cancellation);
   for (Node& node : dag.nodes) {
     polls.visit();

@@ -14,7 +14,8 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 }  // namespace
 
-/// Of a block of a bucket, or of its state, those of all blocks: `share_of` says which part of them is one device's.
+/// Elements of a value; for a shard of a bucket or of its state those of all shards, of which `share_of` is one device's
+/// fraction.
 double ActionSeconds::bytes_of(Port port) const {
   const Node& maker = dag_.node(port.node);
   const double bytes = static_cast<double>(dag_.output_type(port).bytes());
@@ -57,18 +58,18 @@ double ActionSeconds::work(const Node& node, const DeviceRates& rates) const {
   for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
     bytes += bytes_of(Port{NodeId::at(id), i});
   }
-  // An optimizer reads and writes its slots, each as large as the parameters.
+  // An optimizer reads and writes its slots, each of the size of the parameters.
   const double slots = writes_state(node.kind) ? 2 : 1;
   return slots * bytes * share_of(node) / bytes_per_second;
 }
 
-/// The part of a bucket on which one device works: its block where the state is cut.
+/// The fraction of a bucket on which one device works: its shard if the state is sharded.
 double ActionSeconds::share_of(const Node& node) const {
   const BucketId bucket = node.subject.bucket();
   return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.cut_over(dag_.buckets[bucket.index()]))) : 1;
 }
 
-/// The axes that join, and those on which the members stand apart.
+/// The axes along which devices take part, and those on which the members differ.
 AxisMask ActionSeconds::crossed(const Comm& comm) const {
   AxisMask crossed = comm.axes;
   const DeviceSet& first = dag_.device_sets[dag_.node(comm.members.front()).devices];
@@ -81,13 +82,13 @@ AxisMask ActionSeconds::crossed(const Comm& comm) const {
   return crossed;
 }
 
-/// A ring of n devices adds in 2 (n - 1) steps of 1/n of the bytes each, scatters the sum or unites blocks in half of them, and gathers in n - 1. Over several
-/// links each step takes as long as over the slowest.
+/// A ring of n devices takes 2 (n - 1) steps of 1/n of the bytes for an all-reduce, half of them for a reduce-scatter or an all-gather, and n - 1
+/// steps for a gather of lists. Over several links each step takes as long as on the slowest.
 TransferTime ActionSeconds::transfer(const Comm& comm) const {
   const Node& front = dag_.node(comm.members.front());
   double bytes = 0;
   for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
-  if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which lies there
+  if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which is there
   const auto members = static_cast<double>(comm.members.size());
   double joined = members;
   for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the actions of a plan take on a machine: work the time of its operations and of the bytes it moves, communication that of a ring.
+// The durations of a plan's actions on a machine: for work the time of its operations and bytes, for communication that of a ring.
 //
 //   const ActionSeconds seconds(dag, costs);
 //   seconds.work(node) / speed, seconds.transfer(comm).seconds()
@@ -13,11 +13,11 @@
 
 namespace piper::passes {
 
-/// What each device of a communication sends.
+/// The transfer of each device of a communication.
 struct TransferTime {
   double latency = 0, bytes = 0;
   double bandwidth = 1;
-  AxisMask axes = 0;  // whose links it runs over
+  AxisMask axes = 0;  // axes whose links it uses
   double seconds() const { return latency + bytes / bandwidth; }
 };
 
@@ -25,10 +25,10 @@ class ActionSeconds {
  public:
   ActionSeconds(const dag::Dag& dag, const ActionCosts& costs);
 
-  /// On a device of speed 1. `rates`: the rates of the costs hold where the device states none.
+  /// On a device of speed 1. `rates`: if the device states none, those of the costs apply.
   double work(const dag::Node& node, const DeviceRates& rates) const;
   TransferTime transfer(const dag::Comm& comm) const;
-  /// Of what a node reads: contributions to a sum lie in one place.
+  /// Bytes that a node reads; contributions to a sum count once, because they share one accumulator.
   double bytes_of(const dag::Node& node) const;
 
  private:
@@ -41,7 +41,7 @@ class ActionSeconds {
   std::vector<tensor::Cost> body_work_;
 };
 
-/// Of a device, in operations on elements of a type; none: not stated.
+/// FLOP/s of a device for a type of elements; none: not stated.
 std::optional<double> flops_of(const DeviceRates& rates, tensor::DType dtype);
 
 }  // namespace piper::passes

@@ -22,7 +22,7 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 constexpr std::size_t kClasses = static_cast<std::size_t>(BufferClass::scalars) + 1;
 
-/// Actions of all ranks, which are classes of devices, are numbered through. An activity of the clock is one of them, or all members of a communication.
+/// Actions are numbered over all ranks, which are classes of devices. An activity of the clock is one of them, or all members of a communication.
 class Simulation {
  public:
   Simulation(const Dag& dag, const ActionCosts& costs)
@@ -71,7 +71,8 @@ class Simulation {
 
   const Role& role_of(std::uint32_t rank) const { return plan_.roles[classes_[rank].role]; }
 
-  /// Communications of devices that differ on an axis which all members have whole and none joins are apart from each other.
+  /// Devices that differ on an axis that all members have whole and that takes no part in the communication run separate
+  /// instances of it.
   std::uint32_t instance_of(const DeviceClass& device, const Comm& comm) const {
     std::uint32_t instance = 0;
     for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
@@ -82,7 +83,7 @@ class Simulation {
     return instance;
   }
 
-  // ---- who slows whom down
+  // ---- shared links
 
   bool shares() const {
     if (machine_ == nullptr) return false;
@@ -90,7 +91,7 @@ class Simulation {
     return links || std::any_of(devices_.begin(), devices_.end(), [](const MachineDevice& device) { return device.overlap.value_or(1) > 1; });
   }
 
-  /// A link has its bandwidth in each direction: what its devices send takes from one, what they receive from the other, a ring from both.
+  /// A link has its bandwidth in each direction: sends use one, receives the other, rings both.
   Sharing sharing() const {
     Sharing made;
     made.transfer.resize(network_.duration.size());
@@ -117,10 +118,10 @@ class Simulation {
     return made;
   }
 
-  /// What a rank's devices share with others: the link of its axis in either direction.
+  /// Links that a rank's devices share with others: that of an axis, in either direction.
   struct SharedLink {
     std::size_t axis = 0;
-    std::uint32_t first = 0;  // of the two, to send and to receive
+    std::uint32_t first = 0;  // the sending and the receiving link
     double devices = 0;       // of the rank
   };
   std::vector<SharedLink> shared_links(std::uint32_t rank, std::map<std::pair<std::size_t, std::uint64_t>, std::uint32_t>& links, std::vector<double>& capacity) const {
@@ -189,7 +190,7 @@ class Simulation {
     }
   }
 
-  /// The actions of this step whose ends an action waits for, beside the one before it in its stream.
+  /// The actions of this step whose ends an action waits for, except the previous one of its stream.
   template <typename Visit>
   void for_each_wait(std::uint32_t r, std::uint32_t a, const Visit& visit) const {
     const Role& role = role_of(r);
@@ -295,7 +296,7 @@ class Simulation {
 
   static Timeline::Why why(NodeKind waits, NodeKind caused, bool own) {
     if (!own) return Timeline::Why::partner;
-    // Nothing reads what a send leaves: its buffer is taken again.
+    // A send has no reader; later actions wait for it to reuse its buffer.
     if (is_send(caused) || (is_recv(waits) && !is_communication(caused))) return Timeline::Why::window;
     return is_communication(caused) ? Timeline::Why::message : Timeline::Why::data;
   }
@@ -319,7 +320,7 @@ class Simulation {
 
   // ---- memory
 
-  /// When an action takes its place in the arena: a communication when it is issued, before its partner has come.
+  /// The time at which an action's outputs become live: for a communication when it is issued, before its partner arrives.
   double posted(std::uint32_t r, std::uint32_t a, std::uint32_t before_in_stream) const {
     const std::uint32_t first = first_action_[r];
     double time = before_in_stream == kNone ? 0 : times_.finish[activity_[first + before_in_stream]];
@@ -333,7 +334,7 @@ class Simulation {
     std::size_t cls;
   };
 
-  /// A value lives from the start of the action that writes it, of a receive when it is issued, to the end of the last that reads it.
+  /// A value is live from the start of its writer (for a receive, from its issue) to the end of its last reader.
   std::vector<Change> changes(std::uint32_t r) const {
     const Role& role = role_of(r);
     std::vector<std::uint32_t> before(role.actions.size(), kNone);
@@ -414,9 +415,9 @@ class Simulation {
   std::vector<std::uint32_t> first_action_;  // per rank, one more
   llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> activity_of_;  // by communication and instance
   std::vector<CommId> comm_;                 // per activity; invalid: work
-  std::vector<TransferTime> transfer_;       // per activity, of communications
+  std::vector<TransferTime> transfer_;       // per activity, for communications
   std::vector<std::uint32_t> activity_;      // per action
-  std::vector<std::uint32_t> from_action_;   // per link: the action whose end it is
+  std::vector<std::uint32_t> from_action_;   // per link: the action whose end it follows
   std::vector<Streams> streams_;             // per rank
   std::vector<std::uint32_t> entry_of_;      // per action
   std::vector<std::uint32_t> action_of_;     // per entry

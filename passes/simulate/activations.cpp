@@ -28,7 +28,7 @@ double Activations::from_start(const Node& node) const {
   for (const Pass pass : kBackwards) {
     if (sibling(node, pass).valid()) return part(node) * shares_.of(node, Pass::F);
   }
-  return 0;  // nothing reads it
+  return 0;  // it is never read
 }
 
 double Activations::until_finish(const Node& node) const {

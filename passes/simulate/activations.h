@@ -1,9 +1,9 @@
 #pragma once
-// Which activations stand where: of a chunk what its F keeps, or R makes again, lies where that ran until it goes to the devices of the backward, and there until the
-// backward, or both halves of it, have read it.
+// Live activations per device: the values that F keeps or R recomputes are on the devices of F or R until they go to those of the backward, and there
+// until the backward, or both of its halves, have read them.
 //
 //   Activations activations(dag, shares, costs);
-//   held += activations.from_start(forward);          // in parts of what the F of all chunks of a rank keeps
+//   held += activations.from_start(forward);          // as fractions of the values that the F of all chunks of a rank keep
 //   held -= activations.until_finish(backward);
 //   activations.arrivals(backward, [&](dag::NodeId maker, double part) { ... });   // from another rank, when `maker` has run
 
@@ -19,15 +19,16 @@ class Activations {
  public:
   Activations(const dag::Dag& dag, const Shares& shares, const OperationCosts& costs);
 
-  /// What F or R adds where it runs; nothing of a backward.
+  /// Activations that F or R adds on its devices; 0 for a backward.
   double from_start(const dag::Node& node) const;
-  /// What leaves with the end of a node: of F and R what goes elsewhere, of a backward what it was the last to read.
+  /// Activations freed at the end of a node: for F and R those sent to other devices, for a backward those of which it is the
+  /// last reader.
   double until_finish(const dag::Node& node) const;
-  /// What comes for a backward from F or R on other devices.
+  /// Activations that arrive for a backward from F or R on other devices.
   void arrivals(const dag::Node& backward, const std::function<void(dag::NodeId maker, double part)>& each) const;
 
  private:
-  /// Of what F and R of a chunk leave, what one of them makes; what a backward is the last to read.
+  /// The fraction of a chunk's activations that an F or R makes, or of which a backward is the last reader.
   double part(const dag::Node& node) const;
   dag::NodeId sibling(const dag::Node& node, Pass pass) const { return work_.at(node.chunk, pass, instances_.position(node.instance)); }
 

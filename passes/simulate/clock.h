@@ -1,8 +1,8 @@
 #pragma once
-// The clock: what starts when, where everything starts as soon as all that it follows has ended.
+// ASAP times: every activity starts as soon as all its predecessors have ended.
 //
 // Grids, the measured `bubble`, the times of orders and the simulator read times from here. An activity is anything that takes time: a chunk, a message, an
-// action of a plan. What one device runs one after the other is links from one to the next, so devices are not known here.
+// action of a plan. The sequence of one device is given as links from one activity to the next, so there are no devices here.
 //
 //   Network network;                       // 0 takes 1, 1 takes 2 and starts 0.5 after the end of 0
 //   network.duration = {1, 2};
@@ -30,8 +30,8 @@ struct Network {
 struct Times {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<double> start, finish;   // per activity; 0 for one that never starts
-  std::vector<std::uint32_t> cause;    // per activity: the position among the links of that by which it could start last, the first of equals; kNone: of none
-  std::vector<std::uint32_t> order;    // activities in an order in which they can start; shorter than all where some wait for each other in a circle
+  std::vector<std::uint32_t> cause;    // per activity: the last link to allow its start, the first of equals; kNone: no link
+  std::vector<std::uint32_t> order;    // a topological order of the activities; incomplete if there is a cycle
 
   bool complete() const { return order.size() == start.size(); }
 };
@@ -39,9 +39,10 @@ struct Times {
 /// Polls the context, as all clocks do.
 Times run_clock(const Network& network, const Context& context);
 
-/// The loop of the clock, for graphs of other shapes and other kinds of time: takes each activity when all before it have been taken, first come first served.
-/// A State has `missing`, the links into it that were not followed yet; `leave(graph, activity)` says what its successors see, and `arrive(graph, left, link)`
-/// how it takes that. `follow(activity, to)` calls `to(successor, link)` for each link. Gives the activities in the order in which they were taken.
+/// A topological traversal, for other graphs and other kinds of time: takes each activity once all its predecessors are taken, first come first
+/// served. A State has `missing`, the number of links into it that were not followed yet; `leave(graph, activity)` returns the value for its
+/// successors, and `arrive(graph, left, link)` receives it. `follow(activity, to)` calls `to(successor, link)` for each link. Returns the activities
+/// in this order.
 template <typename Graph, typename State, typename Follow>
 std::vector<std::uint32_t> take_in_order(const Graph& graph, std::vector<State>& states, const Follow& follow) {
   std::vector<std::uint32_t> order;

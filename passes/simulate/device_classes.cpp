@@ -22,7 +22,7 @@ DeviceClasses::DeviceClasses(const Dag& dag, const Machine* machine) : dag_(dag)
       const auto group = link_group(machine->axes, each.link->shared);
       if (group && group->axis == axis && group->block > 1) blocks.push_back(group->block);
     }
-    // Who shares a link with whom depends on the roles too.
+    // The sharing of links depends on the roles too.
     for (const Role& role : dag.plan->roles) {
       if (!blocks.empty() && role.at[axis] != DeviceSet::kWhole) single[static_cast<std::size_t>(role.at[axis])] = true;
     }
@@ -43,7 +43,7 @@ void DeviceClasses::single_out(std::size_t axis, const std::vector<bool>& single
   }
 }
 
-/// Neighbours in a block whose coordinates differ are not like those in others.
+/// Devices in groups of neighbours with different coordinates are not equal.
 void DeviceClasses::split_mixed_blocks(std::size_t axis, std::uint32_t block) {
   std::vector<std::uint32_t>& part = part_[axis];
   for (std::size_t first = 0; first < part.size(); first += block) {
@@ -117,7 +117,7 @@ std::uint64_t DeviceClasses::count(std::uint32_t role, const std::vector<std::ui
   return all;
 }
 
-/// A role has the devices that no role inside it singles out.
+/// A role has the devices of its set that belong to no narrower role.
 bool DeviceClasses::has_device(std::uint32_t role, const std::vector<std::uint32_t>& coordinates) const {
   const DeviceSet own{dag_.plan->roles[role].at};
   if (!own.contains_device(coordinates)) return false;

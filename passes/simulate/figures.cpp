@@ -7,13 +7,13 @@ namespace piper::passes {
 
 namespace {
 
-/// Less what rounding leaves of sums of starts and ends.
+/// Smaller differences are rounding errors of sums of starts and ends.
 double settled(double part, double whole) {
   constexpr double kRounding = 1e-10;
   return std::abs(part) <= kRounding * whole ? 0 : part;
 }
 
-/// When what an entry waited for was made: what is between that and the entry's start was on its way.
+/// The time at which the input that an entry waited for was made; from then until the start it was on its way.
 double made(const Timeline& timeline, std::uint32_t entry) {
   const std::uint32_t cause = timeline.cause[entry];
   if (cause == Timeline::kNone) return timeline.start[entry];
@@ -21,7 +21,7 @@ double made(const Timeline& timeline, std::uint32_t entry) {
   return communicates ? timeline.start[cause] : timeline.finish[cause];
 }
 
-/// The idle time between the entries of a compute lane, and inside of an operation whose parts wait.
+/// The idle time between the entries of a compute lane, and inside an operation whose parts wait.
 void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
   const Timeline::Lane& lane = timeline.lanes[rank.first_lane];
   rank.idle = {};
@@ -38,7 +38,7 @@ void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
       const std::uint32_t cause = timeline.cause[entry];
       const bool travels = timeline.why[entry] == Timeline::Why::message || (cause != Timeline::kNone && dag::is_communication(timeline.operation_of(cause).kind));
       const double message = travels && timeline.why[entry] != Timeline::Why::window ? std::clamp(timeline.start[entry] - made(timeline, entry), 0.0, gap) : 0;
-      // Where what it waited for began late for want of room itself, so did this.
+      // If its cause itself began late for lack of room, so did this entry.
       const bool room = timeline.why[entry] == Timeline::Why::window || (travels && timeline.why[cause] == Timeline::Why::window);
       rank.idle.message += message;
       (room ? rank.idle.room : rank.idle.data) += gap - message;
@@ -83,7 +83,7 @@ void fill_figures(Timeline& timeline) {
     rank.idle.data -= rank.idle.imbalance;
     for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message, &rank.idle.room, &rank.idle.after_last}) *part = settled(*part, timeline.makespan);
   }
-  // Devices on which nothing runs are as many ranks as devices with work would be.
+  // Idle devices count as as many ranks as the same number of devices with work.
   const double available = devices > 0 ? ranks * (1 + idle_devices / devices) * timeline.makespan : 0;
   timeline.bubble_makespan = available > 0 ? settled(1 - total / available, 1) : 0;
   timeline.bubble_span = timeline.span > 0 ? settled(1 - most / timeline.span, 1) : 0;

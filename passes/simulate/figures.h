@@ -5,7 +5,7 @@
 
 namespace piper::passes {
 
-/// Fills them. The ranks have their `work`, and entries their causes.
+/// Fills them. The `work` of ranks and the causes of entries must be filled.
 void fill_figures(Timeline& timeline);
 
 }  // namespace piper::passes

@@ -86,7 +86,7 @@ class Simulation {
   }
 
  private:
-  // ---- what there is
+  // ---- ranks and edges
 
   /// Ranks with the same work are replicas that an order names one by one. Ranks without work do not count.
   void count_ranks() {
@@ -104,7 +104,7 @@ class Simulation {
     ranks_ = static_cast<double>(count.size() - 1);
   }
 
-  /// Communication that an order names waits for the step before it.
+  /// Communication that an order names waits for the previous step of the order.
   void find_named() {
     for (const auto& [before, after] : dag_.temporal) {
       if (!runs_body(dag_.node(after).kind)) rules_.more.push_back({graph_.unit_of(before), graph_.unit_of(after), 0});
@@ -143,7 +143,7 @@ class Simulation {
     }
   }
 
-  /// What a rank works: things that run as one once.
+  /// The work of a rank; units that run as one count once.
   double work_of(const Row& row) const {
     double work = 0;
     std::uint32_t counted = kNone;
@@ -159,7 +159,7 @@ class Simulation {
 
   std::span<const NodeId> nodes_of(const Row& row, const Op& op) const { return std::span(row.nodes).subspan(op.first_node, op.num_nodes); }
 
-  /// One F and one B or BI; each may stand as several operations where a stage is several pieces.
+  /// One F and one B or BI; each may be several operations if a stage has several segments.
   static bool is_pair(const Row& row, const Group& group) {
     const auto what = [](const Op& op) { return std::tuple(op.stage ? std::string() : op.region, op.stage, op.mb, op.copy, op.slice); };
     const Op *forward = nullptr, *backward = nullptr;
@@ -173,7 +173,7 @@ class Simulation {
     return forward != nullptr && backward != nullptr;
   }
 
-  /// What runs as one: the pairs, and with `whole` the pieces of each operation.
+  /// Joins units that run as one: the pairs, and with `whole` the segments of each operation.
   void join_units(bool whole) {
     rules_.cost = cost_;
     rules_.runs_with.resize(graph_.units());
@@ -191,7 +191,7 @@ class Simulation {
     for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) rules_.runs_with[unit] = joined(unit);
   }
 
-  /// The unit that stands for all that a unit runs with.
+  /// The representative of the units that run as one with a unit.
   std::uint32_t joined(std::uint32_t unit) {
     while (rules_.runs_with[unit] != unit) unit = rules_.runs_with[unit] = rules_.runs_with[rules_.runs_with[unit]];
     return unit;
@@ -208,7 +208,7 @@ class Simulation {
     return first;
   }
 
-  /// What two ranks run together is joined once.
+  /// Units that two ranks run together are joined once.
   void join_pair(const Row& row, const Group& group) {
     std::vector<NodeId> nodes;
     double share = 0;
@@ -226,7 +226,8 @@ class Simulation {
 
   // ---- times
 
-  /// The nodes of each role in the order of the table: that of the DAG but for forwards that run again in pieces, and with `as_written` members of groups.
+  /// The nodes of each role in the order of the table: that of the DAG except for `R`s with several segments, and with `as_written` for members of
+  /// groups.
   std::vector<std::vector<std::uint32_t>> list_order(bool as_written) const {
     std::vector<std::vector<std::uint32_t>> sequences = chunks_of_roles(dag_, graph_, roles_);
     std::vector<std::uint32_t> position;
@@ -241,7 +242,7 @@ class Simulation {
         const auto end = nodes.begin() + row.ops[group.end - 1].first_node + row.ops[group.end - 1].num_nodes;
         std::sort(begin, end, [&](NodeId a, NodeId b) { return position[a.index()] < position[b.index()]; });
       }
-      // Replicas that no order claims run what the row does in its order, too.
+      // Replicas that no order claims use the order of the row too.
       std::set<DeviceSetId> sets;
       for (const NodeId node : nodes) sets.insert(dag_.node(node).devices);
       std::set<std::uint32_t> roles;
@@ -257,7 +258,7 @@ class Simulation {
     return position;
   }
 
-  /// The places that nodes have in a sequence, filled in the order of the nodes.
+  /// The places of `nodes` in a sequence, filled in the order of the nodes.
   void put_in_order(std::span<const NodeId> nodes, std::vector<std::uint32_t>& sequence) const {
     std::vector<std::uint32_t> present = sequence, units;
     std::sort(present.begin(), present.end());
@@ -273,7 +274,7 @@ class Simulation {
     }
   }
 
-  /// With operations whole, or in pieces where the ranks would wait for each other then: other ranks work between the pieces.
+  /// With each operation as a whole, or by segments if that would deadlock because other ranks work between the segments.
   bool find_times(std::vector<std::vector<std::uint32_t>> sequences) {
     rules_.sequences = std::move(sequences);
     for (const bool whole : {true, false}) {
@@ -285,7 +286,7 @@ class Simulation {
     return false;
   }
 
-  /// In list order; where the ranks would wait for each other then, the members of groups in the order of the plan, and that is reported.
+  /// With members of groups in written order; if that would deadlock, in the order of the plan, which is reported.
   bool find_times() {
     if (find_times(list_order(true))) return true;
     const std::vector<bool> started = times_->started();
@@ -368,7 +369,7 @@ class Simulation {
     add_activations(row, ops, rank);
   }
 
-  /// What the plan says of the devices of a row, whose roles may differ.
+  /// Memory of the plan for the devices of a row, whose roles may differ.
   void add_planned(const Row& row, Timeline::Rank& rank) const {
     if (!dag_.plan) return;
     for (const Role& role : dag_.plan->roles) {
@@ -378,7 +379,7 @@ class Simulation {
     }
   }
 
-  /// The chunk of an operation that was the last to wait, for what it did not make itself.
+  /// The chunk of an operation that was the last to wait for an input from another operation.
   NodeId binding_node(const Row& row, const Op& op) const {
     const std::span<const NodeId> nodes = nodes_of(row, op);
     std::size_t at = nodes.size() - 1;
@@ -386,8 +387,8 @@ class Simulation {
     return nodes[at];
   }
 
-  /// Of a row, when it holds more and less of its part of a device share. What runs together adds before it lets go, and of a forward that runs again in pieces each
-  /// piece is held for its own backward alone.
+  /// The times at which the activations of a row grow and shrink. Units that run together add before they free; each segment of an `R` is kept only
+  /// for its own backward.
   void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
     std::vector<std::pair<double, double>> changes, arrivals;  // time, by how much
     const auto start = [&](NodeId node) { return times_->start(graph_.unit_of(node)); };
@@ -445,7 +446,7 @@ class Simulation {
     rank.end_curve = rank.first_curve + 1;
   }
 
-  /// Where members of groups run piece by piece, in each other's gaps, they are shown as running together.
+  /// Members of groups that run segment by segment, in each other's gaps, are shown as running together.
   void join_overlapping() {
     for (const Timeline::Lane& lane : out_.lanes) {
       for (std::uint32_t e = lane.first + 1; e < lane.end; ++e) {
@@ -457,7 +458,7 @@ class Simulation {
 
   // ---- why
 
-  /// The chunk for which a unit waited last, and whether it is on no rank in common: then its value travels.
+  /// The chunk for which a unit waited last, and whether they have no rank in common, so that its value is sent.
   struct Cause {
     std::uint32_t unit = kNone;
     bool apart = false;
@@ -484,7 +485,7 @@ class Simulation {
           out_.why[entry] = Timeline::Why::previous;
           continue;
         }
-        // Work of another rank may stand between two pieces of an operation: then it began for what its first piece waited for.
+        // Work of another rank may be between two segments of an operation: then the cause is that of its first segment.
         Cause cause = cause_of(graph_.unit_of(binding_[entry]));
         if (cause.unit != kNone && out_.finish[entry_of_[cause.unit]] > out_.start[entry]) cause = cause_of(graph_.unit_of(out_.operation_of(entry).first));
         if (cause.unit == kNone) continue;
@@ -509,7 +510,7 @@ class Simulation {
     std::stable_sort(out_.messages.begin(), out_.messages.end(), [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
   }
 
-  /// The work that makes the last of what a message carries; kNone: no work makes it.
+  /// The work that makes the last value of a message; kNone: no work makes it.
   std::uint32_t maker_of(std::uint32_t unit) const {
     std::uint32_t maker = kNone;
     for (const NodeId member : graph_.members(unit)) {
@@ -539,11 +540,11 @@ class Simulation {
   const WorkGraph graph_;
   const RoleTable roles_;
   const Shares shares_;
-  std::vector<std::uint32_t> alike_;  // per row: how many have the same work
-  double ranks_ = 0;                  // that do different work
+  std::vector<std::uint32_t> alike_;  // per row: number of rows with the same work
+  double ranks_ = 0;                  // number of ranks with different work
   bool has_pieces_ = false;           // some operation is several chunks
   std::vector<double> cost_;          // per unit by itself
-  std::optional<Activations> activations_;  // where curves are wanted
+  std::optional<Activations> activations_;  // if curves are wanted
   WorkRules rules_;
   std::optional<WorkTimes> times_;
   Timeline out_;

@@ -17,8 +17,8 @@ class Shares {
  public:
   Shares(const dag::Dag& dag, StageCosts stages);
 
-  /// The part of its pass over the whole model that one run of a chunk's pass does for one microbatch; for one of q slices 1/q of that. What is not split into
-  /// microbatches does all of them. The parts of a pass add up to 1, or of backwards to the part of the model that is trained.
+  /// The fraction of a pass over the whole model that one run of a chunk's pass does for one microbatch; for one of q slices 1/q of that. A run
+  /// without microbatches counts as all of them. The fractions of a pass add up to 1, or for backwards to the trained fraction of the model.
   double of(const dag::Node& node, Pass pass) const { return of_[static_cast<std::size_t>(pass)][node.chunk.index()] * instance_factor(node.instance); }
 
  private:

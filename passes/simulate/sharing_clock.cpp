@@ -10,7 +10,7 @@ namespace piper::passes {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Ends that are closer, in parts of the time, are one event: they differ by rounding.
+/// Ends with a smaller relative difference are one event: they differ by rounding.
 constexpr double kSameTime = 1e-14;
 
 class Clock {
@@ -45,19 +45,19 @@ class Clock {
   }
 
  private:
-  /// What is left of an activity since a time: seconds of latency or work, then bytes.
+  /// The remaining seconds of latency or work of an activity, then bytes, since a time.
   struct Running {
     double left = 0, since = 0, rate = 0;
     std::uint32_t version = 0;
     bool moves = false;  // bytes
   };
-  /// When it ends, unless its rate changes: then it has another version.
+  /// The end of an activity; stale if its rate changed since, which increments its version.
   struct End {
     double time;
     std::uint32_t activity, version;
     bool operator<(const End& other) const { return time > other.time; }
   };
-  /// A transfer that moves bytes, while the parts are found.
+  /// A transfer that moves bytes, during the computation of rates.
   struct Moving {
     std::uint32_t activity = 0;
     double rate = 0;
@@ -106,14 +106,14 @@ class Clock {
     }
     for (std::uint32_t i = first_[activity]; i < first_[activity + 1]; ++i) {
       const std::uint32_t link = leaving_[i], to = network_.links[link].to;
-      // Ends come in their order: the last is what the activity waited for, of equals the first of the links.
+      // Ends arrive in order, so the last one is the cause; of equal ones the first link.
       std::uint32_t& cause = times_.cause[to];
       if (cause == Times::kNone || times_.finish[network_.links[cause].from] < now_ || link < cause) cause = link;
       if (--missing_[to] == 0) begin(to);
     }
   }
 
-  /// Goes to the next end. False: nothing runs.
+  /// Advances to the next end. False: no activity is running.
   bool find_next() {
     while (!ends_.empty() && !is_current(ends_.top())) ends_.pop();
     if (ends_.empty()) return false;
@@ -122,7 +122,7 @@ class Clock {
   }
   bool is_current(const End& end) const { return end.version == running_[end.activity].version; }
 
-  /// All that ends now; of a transfer whose latency is over the bytes begin to move.
+  /// Handles all ends at this time; a transfer whose latency is over begins to move bytes.
   void take_ends() {
     over_.clear();
     for (; !ends_.empty() && ends_.top().time <= now_ * (1 + kSameTime); ends_.pop()) {
@@ -136,7 +136,7 @@ class Clock {
         moving_changed_ = true;
         continue;
       }
-      // What has ended is not sped up by what ends with it.
+      // An activity that has ended gets no new rate from another end at the same time.
       if (running.moves) {
         std::erase_if(moving_, [&](const Moving& each) { return each.activity == activity; });
         moving_changed_ = true;
@@ -149,7 +149,8 @@ class Clock {
     for (const std::uint32_t activity : over_) end(activity);
   }
 
-  /// Of transfers that move bytes the slowest links say first what their users have, and the others share what is left.
+  /// Computes rates (max-min fair): the slowest links determine the rates of their users first, the others share the remaining
+  /// bandwidth.
   void find_rates() {
     std::fill(load_.begin(), load_.end(), 0);
     left_ = sharing_.capacity;
@@ -192,11 +193,11 @@ class Clock {
   std::vector<std::uint32_t> missing_, first_, leaving_;
   std::vector<Running> running_;                       // per activity
   std::priority_queue<End> ends_;
-  std::vector<std::vector<std::uint32_t>> working_;    // per rank: the work that runs
-  std::vector<std::uint32_t> transfers_;               // per rank: how many run
+  std::vector<std::vector<std::uint32_t>> working_;    // per rank: the running work
+  std::vector<std::uint32_t> transfers_;               // per rank: the number of running transfers
   std::vector<Moving> moving_;
   bool moving_changed_ = false;
-  std::vector<double> load_, left_;                    // per link: devices of open transfers, and what is not given to others
+  std::vector<double> load_, left_;                    // per link: devices of transfers without a rate, and the unassigned bandwidth
   std::vector<std::uint32_t> over_, fixed_;
   Times times_;
   double now_ = 0;

@@ -22,7 +22,7 @@ WorkTimes::WorkTimes(const Dag& dag, const WorkGraph& graph, const RoleTable& ro
     network_.links.push_back({activity(from), activity(to), latency});
     from_.push_back(from);
   };
-  // Those of the roles come first: of equal causes they are the nearest.
+  // Links of the roles come first, because of equal causes they are the nearest.
   for (const std::vector<std::uint32_t>& sequence : rules.sequences) {
     for (std::size_t i = 1; i < sequence.size(); ++i) link(sequence[i - 1], sequence[i], 0);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// When the chunks of an ordered DAG run: each role takes its own one after the other, each as soon as its inputs are there. What else there is takes no time,
-// but for messages, which may take some on their way and occupy nobody.
+// The times of the chunks of an ordered DAG: each role runs its chunks in sequence, each as soon as its inputs are there. All other nodes take no
+// time, except that messages may have a latency, which occupies no device.
 //
 //   const WorkTimes times(dag, graph, roles, {.cost = costs, .sequences = chunks_of_roles(dag, graph, roles), .runs_with = itself});
 //   times.start(graph.unit_of(node))
@@ -14,11 +14,11 @@
 namespace piper::passes {
 
 struct WorkRules {
-  std::vector<double> cost;                           // per unit; of units that run as one, on the first of them
-  double latency = 0;                                 // of a message, and of an edge between devices that none have in common
-  std::vector<std::vector<std::uint32_t>> sequences;  // per role: its units in the order in which it runs them
-  std::vector<std::uint32_t> runs_with;               // per unit: the unit that it starts and ends with, itself where it runs alone
-  std::vector<Link> more;                             // between units: what an order asks for beside the sequences
+  std::vector<double> cost;                           // per unit; for units that run as one, on the first of them
+  double latency = 0;                                 // of a message, and of an edge between sets without a common device
+  std::vector<std::vector<std::uint32_t>> sequences;  // per role: its units in the order of execution
+  std::vector<std::uint32_t> runs_with;               // per unit: the first of the units that run as one with it; itself if it runs alone
+  std::vector<Link> more;                             // between units: requirements of an order beside the sequences
 };
 
 /// The chunks of each role, in the order of the DAG.
@@ -29,11 +29,11 @@ class WorkTimes {
   static constexpr std::uint32_t kNone = Times::kNone;
   WorkTimes(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, const WorkRules& rules);
 
-  /// Everything has a time. Else some units wait for each other in a circle.
+  /// Whether all units have a time; if not, there is a cycle.
   bool complete() const { return times_.complete(); }
   double start(std::uint32_t unit) const { return times_.start[activity(unit)]; }
   double finish(std::uint32_t unit) const { return times_.finish[activity(unit)]; }
-  /// The unit for whose end it waited last, of equals the one before it on a role; kNone: none.
+  /// The unit for whose end it waited last, of equals the previous one on a role; kNone: none.
   std::uint32_t cause(std::uint32_t unit) const {
     const std::uint32_t link = times_.cause[activity(unit)];
     return link == Times::kNone ? kNone : from_[link];
@@ -46,7 +46,7 @@ class WorkTimes {
 
   std::vector<std::uint32_t> runs_with_;
   Network network_;
-  std::vector<std::uint32_t> from_;  // per link: the unit, of those that run as one
+  std::vector<std::uint32_t> from_;  // per link: the unit, among those that run as one
   Times times_;
 };
 
