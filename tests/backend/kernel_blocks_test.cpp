@@ -143,7 +143,7 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
         return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
       });
     }
-    // Pieces of memory that begin, or rows that lie, beside what one thread could read at once.
+    // Memory or rows that begin at addresses where one thread cannot read several elements at once.
     for (const auto& [columns, from] : {std::pair<std::int64_t, std::int64_t>{128, 3}, {67, 0}, {67, 3}}) {
       b.add("slice", {rows(4, columns), rows(4, 64)}, 0, [&, from = from](auto& g, const auto& x) {
         Attrs attrs = b.along({"column"});
@@ -156,7 +156,7 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
       b.add("elements", {b.type({{"element", n}}, dtype)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::gelu, {x[0]})}; });
     }
   }
-  // The cases are there for their forms: none of them may go away unseen.
+  // The cases exist for their forms: none of them may disappear unnoticed.
   using Kind = std::pair<Form, std::string>;
   for (const Kind& kind : {Kind{Form::elements, ""}, Kind{Form::rows, ""}, Kind{Form::rows, "total"}, Kind{Form::rows, "join"}, Kind{Form::rows, "reduce"}, Kind{Form::sums, "sum"}, Kind{Form::sums, "join"},
                            Kind{Form::order, "order"}, Kind{Form::scatter, "scatter"}, Kind{Form::join, "join"}}) {
@@ -168,7 +168,7 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
   b.runs.check("-O1 -march=native");
 }
 
-// Vectors of one sample have draws of four; others, and those that lie beside them, one each. The numbers are the same.
+// Vectors of one sample draw four random numbers at once; other vectors, and unaligned ones, one per element. The numbers are the same.
 TEST(KernelBlocks, NeighboursShareADraw) {
   Blocks b;
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
@@ -220,7 +220,7 @@ TEST(KernelBlocks, PositionsAreAsWideAsNestsAndBuffers) {
   }
 }
 
-// Two losses look at the same targets: what one of them leaves out the other may not.
+// Two losses check the same targets: an index that one of them ignores may be refused by the other.
 TEST(KernelBlocks, ChecksOfOneBuffer) {
   using Ignore = std::optional<std::int32_t>;
   for (const auto& [first, second, checks] : {std::tuple<Ignore, Ignore, int>{{}, {}, 1}, {2, 2, 1}, {{}, 2, 2}, {1, 2, 2}}) {

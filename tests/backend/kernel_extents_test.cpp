@@ -62,7 +62,7 @@ OpCase resized(OpCase op_case, Symbol dim, std::int64_t extent) {
 
 OpCase with_dtype(OpCase op_case, DType dtype) {
   for (std::size_t i = 0; i < op_case.operands.size(); ++i) {
-    // What adds up is wide.
+    // Sums are wide.
     const bool sum = (op_case.op == Op::cross_entropy_grad && i == 2) || (op_case.op == Op::attend_grad && i == 4) || (op_case.op == Op::contract_add && i == 2);
     if (op_case.operands[i].dtype != DType::i64) op_case.operands[i].dtype = sum ? tensor::wide(dtype) : dtype;
   }
@@ -89,7 +89,8 @@ class Files {
   std::size_t size_ = 0;
 };
 
-/// Of so many extents in sequence an op is compiled at one: what reads elements at other places, or some of them alone, is compiled at each. Functions take the compiler long.
+/// An op is compiled at one of this number of consecutive extents, because functions take the compiler long; ops that read elements at other positions, or only
+/// some, are compiled at each.
 std::size_t stride_of(const tensor::OpInfo& info) {
   switch (info.code_class) {
     case tensor::CodeClass::pointwise: return info.operands > 1 ? 1 : 5;

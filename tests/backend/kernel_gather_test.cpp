@@ -73,7 +73,7 @@ class GatherGraph {
   DType dtype_;
 };
 
-/// Makes of `x` what is read at an index, with all dimensions of `x`.
+/// Maps `x` to a tensor that is read at an index, with all dimensions of `x`.
 struct Maker {
   const char* what;
   std::function<Built(GatherGraph& g, ValueId x, Symbol along)> make;
@@ -146,7 +146,7 @@ const std::vector<Maker> kMakers = {
      }},
 };
 
-/// What reads at an index: elements of a loss from what a maker made.
+/// Reads at an index: elements of a loss from a maker's result.
 struct Reader {
   const char* what;
   std::vector<Dim> (*dims)(GatherGraph& g);  // of `x`
@@ -196,7 +196,7 @@ void add_case(KernelRuns& runs, Context& context, Random& random, const Maker& m
   const bool renamed = !g.graph.type(made.value).find(dims.back().name).has_value();
   const Built elements = reader.read(g, made.value, renamed ? context.symbol("other") : dims.back().name);
   ASSERT_TRUE(elements) << elements.error;
-  // Gradients of the size of the numbers, so that none disappears in the bound.
+  // Gradients of the size of the numbers, so that none disappears below the bound.
   const Built large = g.build.scale(elements.value, static_cast<double>(g.graph.type(elements.value).elements()));
   const std::vector<double> targets = g.inputs.back().data;  // where it is a masked loss
   ASSERT_TRUE(g.build.loss("loss", large.value));

@@ -1,4 +1,4 @@
-// What becomes of a GPT: as few kernels as fusion allows, one library call per product, no value that only one loop nest uses in memory.
+// A GPT as kernels: as few as fusion allows, one library call per product, and no value in memory that only one loop nest uses.
 
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(KernelGpt, KernelsPerLayer) {
   }
 }
 
-// No pointwise or reduction op touches memory but for its kernel's operands, results, and rows of scratch.
+// No pointwise or reduction op touches memory except its kernel's operands, results, and rows of scratch.
 TEST(KernelGpt, BytesMoved) {
   ModelSize size;
   size.layers = 1;
@@ -78,7 +78,7 @@ TEST(KernelGpt, BytesMoved) {
   const std::int64_t rows = size.batch * size.seq, x = rows * size.dim * 4, up = 4 * x, scores = rows * size.vocab * 4, indices = rows * 8;
   const std::int64_t weights = size.dim * size.dim * 4, table = size.vocab * size.dim * 4, position = size.seq * size.dim * 4, gain = size.dim * 4;
   const std::int64_t lse = size.batch * size.heads * size.seq * 4;
-  const std::int64_t embed = indices + table + position + gain + 3 * x;                      // stores x, the norm and what the products read
+  const std::int64_t embed = indices + table + position + gain + 3 * x;                      // stores x, the norm and the operands of the products
   const std::int64_t attention = 4 * (2 * x + weights) + 3 * x + x + lse;
   const std::int64_t mlp = 2 * (x + up + 4 * weights) + 2 * up;
   const std::int64_t norms = 2 * (gain + 2 * x + 3 * x) + 2 * x;                             // the stored sum is read again in the second pass

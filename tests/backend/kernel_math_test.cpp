@@ -1,5 +1,5 @@
-// runtime/kernel_math.h against the C library (in long double), from subnormal numbers to overflow, and its random numbers. A function that
-// has neither a row nor a test of its own fails `TheTablesNameEveryFunctionOfTheHeader`.
+// runtime/kernel_math.h against the C library (in long double), from subnormal numbers to overflow, and its random numbers. A function without a row or a
+// separate test fails `TheTablesNameEveryFunctionOfTheHeader`.
 
 #include "runtime/kernel_math.h"
 
@@ -22,12 +22,12 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// A function as the test has it: ours for one type, and what it should be.
+/// A function under test: the implementation for one type, and the expected value.
 template <typename T>
 struct Function {
   std::function<T(T, T)> ours;  // the second argument: of functions of two
   double ulps = 0;
-  double absolute = 0;  // times the larger of 1 and |x|, beside the units in the last place
+  double absolute = 0;  // times the larger of 1 and |x|, in addition to the units in the last place
 };
 using Exact = std::function<long double(long double, long double)>;
 
@@ -36,8 +36,8 @@ struct Row {
   Exact exact;
   Function<float> in_float;
   Function<double> in_double;
-  std::vector<std::pair<double, double>> ranges = {{-2, 2}, {-20, 20}};  // drawn from beside the special values and all magnitudes
-  double least = -kInf, most = kInf;                                     // what it is meant for; NaN always goes through
+  std::vector<std::pair<double, double>> ranges = {{-2, 2}, {-20, 20}};  // random numbers are drawn from here, besides the special values and all magnitudes
+  double least = -kInf, most = kInf;                                     // the domain; NaN always goes through
 };
 
 long double sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
@@ -79,8 +79,8 @@ struct BriefRow {
   const char* name;
   std::function<float(float, float)> ours;
   Exact exact;
-  double absolute = 0;  // what rounded results may be off where that is more than one unit in the last place of bf16
-  double share = 0;     // of 2^-7 <= |x| <= 8: how many may round to a neighbour of the exact result's
+  double absolute = 0;  // the absolute error allowed for rounded results, if larger than one unit in the last place of bf16
+  double share = 0;     // of 2^-7 <= |x| <= 8: the fraction that may round to a neighbour of the exact result
 };
 const BriefRow kBriefRows[] = {
     {"bf16_exp", UNARY(piper_bf16_exp), [](auto x, auto) { return std::exp(x); }, 0x1p-100, 0.001},
@@ -93,11 +93,11 @@ const BriefRow kBriefRows[] = {
     {"bf16_silu_grad", BINARY(piper_bf16_silu_grad), [](auto x, auto y) { return y * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))); }, 0x1p-100, 0.002},
 };
 
-// What the other tests of this file call.
+// Functions that the other tests of this file call.
 const std::set<std::string> kOthers = {"fma", "clamp", "bf16_inverse", "bf16_split", "bf16_bits", "round_bf16", "bits",       "from_bits",     "infinity",   "quarter_turns", "sin_of_quarter", "cos_of_quarter", "join_sum",       "join_max",
                                        "philox_4x32", "name_hash",    "stream_key", "random_u32", "random_u32s",   "random_u64",     "random_uniform", "random_normal", "first_value", "kept", "dropout"};
 
-/// Special values, numbers of every magnitude and sign, and what the row asks for.
+/// Special values, numbers of every magnitude and sign, and the ranges of the row.
 template <typename T>
 std::vector<T> arguments(const Row& row) {
   using Limits = std::numeric_limits<T>;
@@ -117,7 +117,7 @@ std::vector<T> arguments(const Row& row) {
   return all;
 }
 
-/// How far `found` is off, as a part of what is allowed.
+/// The error of `found`, as a fraction of the allowed one.
 template <typename T>
 double excess(T found, long double exact, T x, const Function<T>& function) {
   const T expected = static_cast<T>(exact);
@@ -219,7 +219,7 @@ float nearest_bf16(float x) {
   const std::uint32_t below = piper_bits(x) >> 16, above = below + 1;  // by magnitude
   const double exact = std::abs(static_cast<double>(x));
   const auto magnitude = [](std::uint32_t bits) {
-    const double beyond = 0x1p128;  // what comes behind the largest number; from its half-way on all is infinite
+    const double beyond = 0x1p128;  // the value after the largest number; from half-way to it on results are infinite
     const std::uint32_t of = bits & 0x7fff;
     return of == 0x7f80 ? beyond : static_cast<double>(piper_from_bits(of << 16));
   };

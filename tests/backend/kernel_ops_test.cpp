@@ -18,7 +18,7 @@ using tensor::ValueId;
 /// The op's case in another element type.
 OpCase with_dtype(OpCase op_case, DType dtype) {
   for (std::size_t i = 0; i < op_case.operands.size(); ++i) {
-    // What adds up is wide.
+    // Sums are wide.
     const bool sum = (op_case.op == Op::cross_entropy_grad && i == 2) || (op_case.op == Op::attend_grad && i == 4) || (op_case.op == Op::contract_add && i == 2);
     if (op_case.operands[i].dtype != DType::i64) op_case.operands[i].dtype = sum ? tensor::wide(dtype) : dtype;
   }
@@ -26,7 +26,8 @@ OpCase with_dtype(OpCase op_case, DType dtype) {
   return op_case;
 }
 
-double bound_of(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-7; }  // of bf16 one unit in the last place: what is rounded differs in f32
+double bound_of(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-7; }  // for bf16 one unit in the last place: rounded
+                                                                                                            // values differ in f32
 
 class KernelOps : public testing::TestWithParam<backend::Target> {};
 

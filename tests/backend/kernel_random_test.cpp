@@ -42,7 +42,7 @@ class RandomGraph {
   }
 
   void add_to(KernelRuns& runs, const std::string& what) {
-    // Outputs: what nothing reads, and a few others; some of them gradients that are added.
+    // Outputs: values without a reader, and a few others; some of them gradients that are added.
     std::vector<bool> read(graph_.values().size(), false);
     for (const auto& node : graph_.nodes()) {
       for (ValueId operand : graph_.operands(node)) read[operand.index()] = true;
@@ -61,7 +61,7 @@ class RandomGraph {
       body.outputs[o].kind = dag::PortKind::grad;
       accumulate[o] = random_.chance(0.7) ? 1 : 0;
     }
-    // f32: comparisons of rounded values may fall otherwise than in the reference, and in bf16 chains of operations may cancel what is left: there bits are compared.
+    // f32: comparisons of rounded values may differ from the reference, and in bf16 chains of operations may cancel the rest: there bits are compared.
     const double tolerance = dtype_ == DType::f64 ? 1e-10 : decides_ || dtype_ == DType::bf16 ? 0 : 2e-3;
     runs.add(what, std::move(body), inputs_, accumulate, tolerance);
   }
@@ -234,7 +234,7 @@ ValueId RandomGraph::shapes() {
   }
 }
 
-/// Parts of a dimension: what reads elements at other places than its own.
+/// Parts of a dimension: ops that read elements at other positions.
 ValueId RandomGraph::parts() {
   const ValueId a = any();
   const Type type = graph_.type(a);
@@ -299,7 +299,7 @@ ValueId RandomGraph::library() {
       return give(build_.cast(made, dtype_));
     }
     if (random_.chance(0.5)) return made;
-    // Added to what else has its type, or to a product, which often nothing else reads.
+    // Added to another value of its type, or to a product, which often has no other reader.
     const auto factors = graph_.operands(graph_.node(graph_.value(made).def));
     const ValueId x = factors[0], y = factors[1];
     const ValueId sum = random_.chance(0.5) ? partner(made) : made;

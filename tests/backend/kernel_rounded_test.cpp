@@ -18,7 +18,7 @@ using tensor::DType;
 using tensor::Op;
 using tensor::ValueId;
 
-/// x[rows, dim] and w[dim, columns], and what is made of their product.
+/// x[rows, dim] and w[dim, columns], and functions of their product.
 struct ProductGraph {
   ProductGraph(Context& context, DType dtype) : graph(context), build(graph), rows(context.symbol("rows")), dim(context.symbol("dim")), columns(context.symbol("columns")) {
     build.at(RegionId(), LocId(), "rounded");

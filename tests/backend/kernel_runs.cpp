@@ -142,7 +142,7 @@ double number(const unsigned char* from, DType dtype, std::size_t i) {
   return static_cast<double>(reinterpret_cast<const std::int64_t*>(from)[i]);
 }
 
-/// What gradient accumulators hold before a call.
+/// The contents of gradient accumulators before a call.
 double before(std::size_t i) { return 0.25 * static_cast<double>(i % 5) - 0.5; }
 
 struct TestRank {

@@ -24,7 +24,7 @@ using backend::JitOptions;
 using backend::LoadedProgram;
 using backend::ProgramSource;
 
-/// A program without actions, told apart by its hash.
+/// A program without actions, distinguished by its hash.
 std::string source(const std::string& hash, const std::string& version = "PIPER_ABI_VERSION") {
   return "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n"
          "extern \"C\" const PiperProgram* piper_program_v1(void) {\n  static const PiperProgram program = {.abi_version = " + version + ", .hash = \"" + hash + "\"};\n  return &program;\n}\n";
@@ -97,7 +97,7 @@ TEST_F(ProgramCache, ADamagedObjectIsBuiltAgain) {
   damage("no object", "hello");
 }
 
-// Whatever lies where a file belongs: nobody is waited for.
+// The cache waits for nothing that lies in the place of a file.
 TEST_F(ProgramCache, APipeWhereAnObjectBelongs) {
   ASSERT_EQ(build({{"a", source("one")}}), Built::done);
   const std::string object = loaded[0].path();
@@ -112,7 +112,7 @@ TEST_F(ProgramCache, APipeWhereAnObjectBelongs) {
   EXPECT_TRUE(sink->empty());
 }
 
-// Whole, but another program: a cache that was copied or put together by hand.
+// Complete, but another program: a cache that was copied or edited by hand.
 TEST_F(ProgramCache, AnObjectUnderAnotherNameIsBuiltAgain) {
   ASSERT_EQ(build({{"a", source("one")}, {"b", source("two")}}), Built::done);
   const std::string first = loaded[0].path(), second = loaded[1].path();
@@ -211,7 +211,7 @@ TEST_F(ProgramCache, ACompilerThatCompilesNothing) {
   EXPECT_EQ(codes(), std::vector{Code::no_host_compiler});
 }
 
-// Neither memory nor the log holds more of its words than somebody could read.
+// Neither memory nor the log holds more of its output than a person could read.
 TEST_F(ProgramCache, ACompilerThatSaysTooMuch) {
   options.compiler = compiler("endless", "exec yes 'error: no end'");
   EXPECT_EQ(build({{"a", source("one")}}), Built::failed);
@@ -249,7 +249,7 @@ TEST_F(ProgramCache, ACompilerThatIsEnded) {
   EXPECT_EQ(said.hint.find("memory"), std::string::npos) << said.hint;
 }
 
-// A cache that is full is no reason for a slow run while there is room elsewhere: what is built there is not kept.
+// A full cache is no reason for a slow run while there is room elsewhere: an object built there is not kept.
 TEST_F(ProgramCache, ACacheThatFills) {
   const std::string full = (folder.path() / "full").string();
   options.compiler = compiler("filling", "for last; do :; done\ncase $last in \"" + options.cache_folder + "\"/*) if [ -e \"" + full +
@@ -267,7 +267,7 @@ TEST_F(ProgramCache, ACacheThatFills) {
   folder.write("full", "");
   built_elsewhere({{"a", source("two")}, {"b", source("three")}});
   EXPECT_STREQ(loaded[1].program()->hash, "three");
-  // What the cache has is used all the same, unless it does not load.
+  // Existing objects of the cache are used all the same, unless they do not load.
   ASSERT_EQ(build({{"a", source("one")}}), Built::done);
   EXPECT_TRUE(sink->empty());
   EXPECT_EQ(loaded[0].path(), object);
@@ -280,7 +280,7 @@ TEST_F(ProgramCache, ACacheThatFills) {
   EXPECT_STREQ(loaded[0].program()->hash, "one");
 }
 
-// A cache that somebody clears while programs are built is no fault of theirs.
+// Clearing a cache while programs are built is not their fault.
 TEST_F(ProgramCache, ACacheThatIsRemoved) {
   options.compiler = compiler("removing", "rm -rf " + options.cache_folder + "; exec g++ \"$@\"");
   ASSERT_EQ(build({{"a", source("one")}}), Built::done);
@@ -288,7 +288,7 @@ TEST_F(ProgramCache, ACacheThatIsRemoved) {
   EXPECT_STREQ(loaded[0].program()->hash, "one");
 }
 
-// What is in the way of one file is told as it is: no disk is full.
+// An obstacle to one file is reported as such: no disk is full.
 TEST_F(ProgramCache, AFolderWhereAnObjectBelongs) {
   ASSERT_EQ(build({{"a", source("one")}}), Built::done);
   const std::string object = loaded[0].path();
@@ -301,7 +301,7 @@ TEST_F(ProgramCache, AFolderWhereAnObjectBelongs) {
   EXPECT_EQ(sink->sorted()[0].hint, "remove what is there, or set `PIPER_CACHE` to a folder that can be written");
 }
 
-// A name has no limit, but that of a file does.
+// A name has no limit, but a file name does.
 TEST_F(ProgramCache, ALongName) {
   const std::string name(300, 'a');
   ASSERT_EQ(build({{name, source("one")}, {name, source("two")}}), Built::done);
@@ -309,7 +309,7 @@ TEST_F(ProgramCache, ALongName) {
   EXPECT_STREQ(loaded[1].program()->hash, "two");
 }
 
-// Where nothing more can be written at all the interpreter takes over, and says why.
+// If nothing can be written at all the interpreter takes over, and reports the reason.
 TEST_F(ProgramCache, ADiskThatFills) {
   options.compiler = compiler("full", "echo 'fatal error: error writing to /tmp/ccX.s: No space left on device'; exit 1");
   EXPECT_EQ(build({{"a", source("one")}}), Built::no_compiler);

@@ -1,4 +1,4 @@
-// Device programs: what they hold, and that interpreting and generating them computes the same bits.
+// Device programs: their contents, and that interpreting and generating them computes the same bits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -103,7 +103,7 @@ TEST(DeviceProgram, RanksOfARoleShareOneProgram) {
   }
 }
 
-/// What several axes cut: each what the one before left, in their order and not in that of the mesh.
+/// A dimension sharded over several axes: each axis divides the interval that the one before left, in their order and not in that of the mesh.
 TEST(DeviceProgram, RanksHaveTheStretchesThatAxesLeave) {
   Context context;
   TestProgram program = gpt_program(context);

@@ -1,4 +1,4 @@
-// The cache of built programs runs nobody else's code: folders and objects that another user can have written are refused.
+// The cache of built programs runs no code of other users: folders and objects that another user may have written are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ void give_away(const fs::path& path) { ASSERT_EQ(lchown(path.c_str(), kAnother, 
 struct Row {
   const char* what;
   std::function<void(const fs::path& top)> arrange;  // the cache is `top`/up/cache
-  const char* refused;                               // what is said of it; empty: it is used
+  const char* refused;                               // the message about it; empty: it is used
   bool root = false;                                 // only root can arrange it
 };
 
@@ -80,7 +80,7 @@ TEST(ProgramTrust, MissingFoldersAreMadeForThisUserAlone) {
   for (const char* name : {"a", "a/b", "a/b/cache"}) EXPECT_EQ(fs::status(top.path() / name).permissions(), fs::perms::owner_all) << name;
 }
 
-// Who knows the name of a file in the making cannot have it written through a link.
+// A user who knows the name of a file in the making cannot redirect it through a link.
 TEST(ProgramTrust, FilesInTheMakingFollowNoLink) {
   const TemporaryFolder top;
   const std::string victim = top.write("victim", "as it was");
@@ -119,7 +119,7 @@ class CacheOfObjects : public testing::Test {
   std::optional<DiagnosticSink> sink;
 };
 
-// Whatever the umask says, what this process makes is trusted by the next one.
+// With any umask, the next process trusts the objects of this one.
 TEST_F(CacheOfObjects, AnObjectOfAnotherUserIsBuiltAgain) {
   const mode_t before = umask(0002);
   ASSERT_EQ(build(), Built::done);

@@ -75,17 +75,18 @@ TEST_F(SelfCheck, ACompilerWithOtherNumbersIsNotUsed) {
       EXPECT_TRUE(fs::exists(said.hint.substr(object, said.hint.find('`', object) - object))) << said.hint;
     }
   }
-  // What such a compiler has left in the cache is not another one's.
+  // Objects of such a compiler in the cache are not used with another one.
   EXPECT_EQ(build(""), Built::done);
   EXPECT_TRUE(sink->empty());
-  // Loading what `-ffast-math` built has changed nothing of this thread's arithmetic.
+  // Loading an object built with `-ffast-math` has not changed this thread's arithmetic.
   volatile double small = 0x1p-1022;
   small = small / 4;
   EXPECT_GT(small, 0);
 }
 
 #ifdef __x86_64__
-// g++ 12.2 permutes vectors of eight doubles wrongly. No processor that has them is needed to see that no program does that: what is copied or cleared in such pieces stays in its place.
+// g++ 12.2 permutes vectors of eight doubles wrongly. The test needs no processor with such vectors: it shows that programs only copy or clear in such pieces,
+// with every element at its own position.
 TEST_F(SelfCheck, NothingMovesWithinVectorsOf512Bits) {
   static const std::regex moves("\tv(perm|shuf|pshuf|unpck|punpck|align|palign|blend|pblend|insert|extract)[^\n]*%zmm");
   const std::string source = folder.write("check.cpp", backend::SelfCheck().source());

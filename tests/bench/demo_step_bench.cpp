@@ -1,5 +1,5 @@
-// What a step of the demo costs beside the same step in eager LibTorch: on four local devices of one thread each, and on one device with as many threads
-// as the eager one.
+// The cost of a step of the demo beside the same step in eager LibTorch: on four local devices of one thread each, and on one device with as many threads as
+// the eager one.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Step {
 /// Both trains, in turns of kStepsPerTurn steps on the same samples from the same first values.
 class Duel {
  public:
-  /// The demo on its four devices, or, with `threads`, on one that has so many. False: `error` says why.
+  /// The demo on its four devices or, with `threads`, on one device with that number. False: the reason is in `error`.
   bool open(std::uint32_t threads);
   /// One turn of each; false: `error` says why.
   bool turn(Cost& piper, Cost& eager);

@@ -25,8 +25,8 @@
 namespace piper::bench {
 namespace {
 
-/// Eager operators allocate and record as in any other program. The plugin of the runtime puts an allocator of its own into the process,
-/// which it gets back, and turns autograd off on threads that it has begun.
+/// Eager operators allocate and record as in any other program. The runtime's plugin replaces the process's allocator and turns autograd off on its threads;
+/// this restores both.
 class EagerScope {
  public:
   EagerScope() { c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), kHighest); }

@@ -1,5 +1,5 @@
-// What an editor waits for: from a key to its diagnostics, for completion and for hover, over a recorded session in a file of 500 lines with every schedule
-// of the library twice; the same while a large plan is compiled; and what memory 10,000 edits leave. Goal: 50 ms; a large plan never blocks; nothing grows.
+// Latencies of an editor: from a key to its diagnostics, for completion and for hover, over a recorded session in a file of 500 lines with every schedule of
+// the library twice; the same while a large plan is compiled; and the memory after 10,000 edits. Goal: 50 ms; a large plan never blocks; nothing grows.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ std::string declarations_of(const std::filesystem::path& path) {
   return text;
 }
 
-/// Those of the library's schedules.
+/// The declarations of the library's schedules.
 std::string schedules() {
   std::vector<std::filesystem::path> paths;
   std::error_code error;
@@ -62,7 +62,7 @@ struct Action {
   std::string verb, text;
 };
 
-/// tests/bench/editing_session.txt, which says what its lines mean.
+/// tests/bench/editing_session.txt, which explains its lines.
 std::vector<Action> recorded_session() {
   std::vector<Action> actions;
   std::ifstream stream("tests/bench/editing_session.txt");
@@ -85,7 +85,7 @@ double percentile_90(std::vector<double> values) {
   return values[values.size() * 9 / 10];
 }
 
-/// Somebody at a keyboard, who waits for what the editor shows.
+/// A person at a keyboard, who waits for the editor's display.
 class Typist {
  public:
   Typist(Client& client, std::string path) : client_(client), path_(std::move(path)) {}
@@ -166,7 +166,7 @@ void BM_EditingSession(benchmark::State& state) {
   report(state, "hover", typist.hover);
 }
 
-/// Beside a train whose plan takes seconds: completion and hover after each key, while the check of the text before is given up and begins again.
+/// In a file with a train whose plan takes seconds: completion and hover after each key, while the check of the earlier text is cancelled and begins again.
 void BM_TypingBesideALargePlan(benchmark::State& state) {
   const std::string path = "/large.pipe";
   const std::string text =
@@ -200,7 +200,7 @@ double resident_mib() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024 * 1024);
 }
 
-/// What the process has after 1,000 edits and after 10,000, each answered.
+/// The memory of the process after 1,000 edits and after 10,000, each answered.
 void BM_MemoryOfEdits(benchmark::State& state) {
   const std::string text = declarations_of("stdlib/schedules/alternate.pipe") + declarations_of("stdlib/schedules/one_f_one_b.pipe") + declarations_of("stdlib/schedules/gpipe.pipe");
   if (text.empty()) return state.SkipWithError("run it from the project's root");

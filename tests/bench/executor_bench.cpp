@@ -1,5 +1,4 @@
-// What the executor costs beside the work: empty chunks on two devices, and messages between them.
-// Goals: at most 2 us of CPU per action and 5 us per message.
+// The cost of the executor itself: empty chunks on two devices, and messages between them. Goals: at most 2 us of CPU per action and 5 us per message.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -83,7 +82,7 @@ void BM_Pipeline(benchmark::State& state) {
   run(state, job.finish(), 3 * microbatches, 2 * microbatches);
 }
 
-// One all_reduce of a bucket over four ranks: what the progress thread sums per second.
+// One all_reduce of a bucket over four ranks: the bytes that the progress thread sums per second.
 void BM_AllReduce(benchmark::State& state) {
   const std::uint64_t elements = static_cast<std::uint64_t>(state.range(0));
   HandJob job(4);

@@ -1,4 +1,4 @@
-// What the just-in-time build costs with an empty cache and with a filled one: of the demo's programs, and of one role with a step of 3,000 actions.
+// The cost of the just-in-time build with an empty cache and with a filled one: for the demo's programs, and for one role with a step of 3,000 actions.
 #include <benchmark/benchmark.h>
 
 #include "backend/device_program/device_program.h"

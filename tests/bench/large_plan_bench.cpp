@@ -1,5 +1,5 @@
-// What passes and verification cost per node when there are a million of them, beside a quarter of that: the ratio of the two says how near to linear they are. And what
-// verification of the built DAG and of the plan cost beside the passes.
+// The cost of passes and verification per node at a million nodes, beside a quarter of that: the ratio of the two shows how near to linear they are. Also the
+// cost of verifying the built DAG and the plan, beside that of the passes.
 #include <benchmark/benchmark.h>
 
 #include "ir/verify/verify.h"
@@ -47,7 +47,7 @@ void BM_LargePlan(benchmark::State& state, const std::string& schedule, const st
   state.counters["per_node_to_quarter"] = median(ratio);
 }
 
-/// What is always verified is the built DAG, which is small; the plan is where a command takes it.
+/// The built DAG, which is small, is always verified; the plan only if a command reads it.
 void BM_Verification(benchmark::State& state, const std::string& schedule, const std::string& microbatches) {
   std::vector<double> passes, built, planned, built_ratio, planned_ratio;
   for (auto _ : state) {

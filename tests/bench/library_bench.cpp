@@ -1,4 +1,4 @@
-// What a matrix product and an attention cost through the plugin, beside the arithmetic itself.
+// The cost of a matrix product and an attention through the plugin, beside the arithmetic itself.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -41,7 +41,7 @@ void BM_Gemm(benchmark::State& state, Math math) {
   torch()->choose(Math::automatic);
 }
 
-/// What the demo multiplies in a microbatch of four sequences and in its whole batch, and smaller ones.
+/// The demo's products in a microbatch of four sequences and in its whole batch, and smaller ones.
 void products(benchmark::internal::Benchmark* bench) {
   for (const std::int64_t rows : {512, 4096}) {
     for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{256, 256}, {1024, 256}, {256, 1024}}) {
@@ -49,7 +49,7 @@ void products(benchmark::internal::Benchmark* bench) {
     }
   }
   for (const std::int64_t n : {16, 32, 64, 96, 128, 256, 512}) bench->Args({1, n, n, n, nn});
-  // q, k, v as one product, and the sum of their adjoints as one: beside three of 256.
+  // q, k, v as one product, and the sum of their adjoints as one: to compare with three of 256.
   for (const std::int64_t rows : {256, 512, 4096}) bench->Args({1, rows, 768, 256, nn})->Args({1, rows, 256, 768, nt})->Args({1, 256, 768, rows, tn});
   // Attention as products: 4 x 8 heads at 128 positions, 1 x 8 at longer sequences.
   bench->Args({32, 128, 128, 32, nt})->Args({32, 128, 32, 128, nn})->Args({32, 128, 32, 128, tn});

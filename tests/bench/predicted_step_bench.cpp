@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kStepsPerTurn = 6;
 constexpr std::int64_t kRounds = 5;
 
-/// The value that a tenth of them lies below: what a machine at rest would take.
+/// The first decile: close to the time of a machine at rest.
 double tenth(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 10];
@@ -43,7 +43,7 @@ class Run {
     if (options) job_ = tools::make_train_job(*session_, *subject_, false, *options, "", nullptr);
     return job_ != nullptr && job_->job->generated();
   }
-  /// Seconds of each step but the first, which waits for what a run begins with.
+  /// Seconds of each step except the first, which includes start-up work of the run.
   bool steps(std::vector<double>& seconds) {
     bool first = true;
     const runtime::RunResult result = job_->executor->run(runtime::Phase::training, kStepsPerTurn, [&](const runtime::StepRecord& record) {
@@ -53,7 +53,7 @@ class Run {
     if (result.failure) error_ = runtime::describe(*result.failure);
     return !result.failure;
   }
-  /// What the plan takes at the costs of the last turn.
+  /// The time of the plan at the costs of the last turn.
   double predicted() {
     const tools::Profile profile = tools::profile_of(job_->training, job_->job->training(), job_->executor->recorded());
     return passes::simulate_actions(job_->training, service::costs_of(job_->training, profile.costs, session_->sink())).makespan;

@@ -17,7 +17,7 @@ namespace {
 
 using runtime::BlockJob;
 
-/// What enqueues a program that communicates and computes nothing.
+/// Enqueues a program that communicates and computes nothing.
 struct HandEnqueue {
   struct Spot {
     std::uint32_t stream = 0, position = 0;
@@ -160,7 +160,7 @@ TEST_F(CudaBlocks, OfEverySizeOverNccl) {
   }
 }
 
-/// Of seven elements between three: what a role of any of the members does.
+/// Seven elements between three members: the calls of a role of each member.
 TEST(CudaBlocksText, SaysWhoseBlockEachIs) {
   runtime::HandJob job(3);
   const std::uint32_t group = job.group({0, 1, 2});

@@ -1,5 +1,5 @@
-// What is declared of CUDA's driver, NVRTC, cuBLASLt and NCCL (*_functions.def in runtime/cuda and backend/cuda) against the pinned headers, or against what NVIDIA's bindings declare from headers that lie in large
-// wheels: as many parameters, each of the same sort and size; structures and numbers.
+// The declarations of CUDA's driver, NVRTC, cuBLASLt and NCCL (*_functions.def in runtime/cuda and backend/cuda) against the pinned headers, or against the
+// declarations of NVIDIA's bindings for headers in large wheels: number, sort and size of parameters; structures and constants.
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ static_assert(CUDA_ERROR_LAUNCH_FAILED == 719 && CUDA_ERROR_EXTERNAL_DEVICE == 9
 static_assert(CUDA_R_32F == 0 && CUDA_R_64F == 1 && CUDA_R_16BF == 14);
 )";
 
-/// Compiles what is declared behind a header.
+/// Compiles the declarations after a header.
 void expect_alike(const std::string& own, const std::vector<std::string>& words, const TemporaryFolder& folder) {
   std::vector<std::string> command = {"g++", "-std=c++20", "-fsyntax-only", "-I."};
   command.insert(command.end(), words.begin(), words.end());
@@ -144,10 +144,10 @@ TEST(CudaDeclarations, OfNccl) {
   expect_alike(comparing("NCCL_FUNCTION(result, symbol, parameters)", "result") + kNccl, include_bindings(folder, header), folder);
 }
 
-/// What nccl.h includes of CUDA, as far as it needs that.
+/// The parts of CUDA that nccl.h includes, as far as needed.
 constexpr const char* kOfCuda = "#pragma once\n#include <stddef.h>\n#define CUDART_VERSION 12000\ntypedef struct CUstream_st* cudaStream_t;\n";
 
-/// What the bindings do not have: how settings that nobody chose are told from others.
+/// The bindings lack this: the values by which unset settings are recognised.
 constexpr const char* kInitial = R"(
 constexpr ncclConfig_t kInitial = NCCL_CONFIG_INITIALIZER;
 static_assert(kInitial.magic == 0xcafebeef && kInitial.blocking == INT_MIN && kInitial.netName == nullptr && kInitial.splitShare == INT_MIN);

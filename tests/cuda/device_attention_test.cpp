@@ -1,5 +1,5 @@
-// Attention of LibTorch on the device of the tests, call by call: the kernels that a plan chooses, in the workspaces that it has, on a stream and in a graph. What comes out is what the runtime's own loops give,
-// as near as the type allows. In cuda_run_test, where the host stands in for both, and in gpu_test.
+// Attention of LibTorch on the device of the tests, call by call: the kernels that a plan chooses, in its workspaces, on a stream and in a graph. Results match
+// the runtime's own loops, as closely as the type allows. Runs in cuda_run_test, with the host in place of both, and in gpu_test.
 
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ struct Buffers {
   std::vector<std::vector<unsigned char>> bytes;
 };
 
-/// What the runtime's loops give.
+/// Computes the expected results with the runtime's own loops.
 void compute(Buffers& of) {
   std::vector<unsigned char> own(piper_attend_workspace(&of.call));
   runtime::LibraryReport report;
@@ -83,7 +83,7 @@ void compute(Buffers& of) {
             0);
 }
 
-/// The largest difference of a buffer, over the root mean square of what is expected.
+/// The largest difference of a buffer, over the root mean square of the expected one.
 double difference(const Buffers& made, const Buffers& expected, int buffer) {
   double most = 0, squares = 0;
   for (std::size_t i = 0; i < expected.count(buffer); ++i) {
@@ -131,7 +131,7 @@ void DeviceAttention::run(Buffers& of, bool captured) {
   std::vector<std::size_t> places;
   for (const std::size_t size : of.sizes) {
     places.push_back(total);
-    total += (size + kLine - 1) / kLine * kLine + kLine;  // nobody has what lies between
+    total += (size + kLine - 1) / kLine * kLine + kLine;  // the memory between buffers is unused
   }
   const std::size_t workspace = total + kCanary, all = workspace + std::max(forward, backward) + kCanary;
   if (all > room_) {

@@ -1,4 +1,5 @@
-// What is the same on a GPU and on the host in its place: first values, memory that does not suffice, and memory that does not grow. In cuda_run_test and in gpu_test.
+// Properties shared by a GPU and by the host in its place: first values, insufficient memory, and memory that does not grow. Runs in cuda_run_test and in
+// gpu_test.
 
 #include <gtest/gtest.h>
 
@@ -105,7 +106,7 @@ TEST_F(Device, ArenasThatDoNotFit) {
   trains();
 }
 
-/// The arenas would fit, but before they are there somebody else has the memory: it is the driver that refuses.
+/// The arenas would fit, but another process takes the memory before they are allocated: the driver refuses.
 TEST_F(Device, MemoryThatAnotherHas) {
   Watched medium(*device_, mlp_of("1024"));
   ASSERT_TRUE(medium);
@@ -152,7 +153,7 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   ASSERT_TRUE(run(runtime::cuda::kStepsUnderWay + 2));
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  // What allocators and the driver keep for themselves has settled after a tenth.
+  // Allocators and the driver have reached their final size after a tenth of the time.
   do {
     ASSERT_TRUE(run(8));
   } while (elapsed() < seconds / 10);

@@ -1,5 +1,5 @@
-// The enqueuing functions of the examples, built by the host compiler and run against a device that writes down what it is asked for: everything the plan has,
-// in its order, nothing else, and every pointer inside the arena.
+// The enqueuing functions of the examples, built by the host compiler and run against a device that records requests: everything in the plan, in its order,
+// nothing else, and every pointer inside the arena.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -23,10 +23,10 @@ using backend::Instruction;
 using backend::cuda::BodyStep;
 using backend::cuda::KernelSet;
 
-/// What an action asked for, in words.
+/// The requests of an action, in words.
 using Record = std::vector<std::string>;
 
-/// A device that runs nothing. Its arena is an address range that nobody touches.
+/// A device that runs nothing. Its arena is an address range that is never accessed.
 struct Recorder {
   static constexpr std::uint64_t kBase = std::uint64_t{1} << 44;
 
@@ -98,7 +98,7 @@ struct Recorder {
   Record calls;
 };
 
-/// Where the rank's stretches begin, each so much further than the one before it.
+/// The starts of the rank's intervals, each this much after the one before it.
 constexpr std::uint64_t kFirstOfStretch = 1024;
 
 /// The same from the tables of the program.

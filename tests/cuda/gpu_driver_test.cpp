@@ -1,4 +1,5 @@
-// The driver of a real GPU and cuBLASLt's products, over libraries of the tests that have their names and functions: what is asked of them, that products are what they should be, and that everything is given back.
+// The driver of a real GPU and cuBLASLt's products, over test libraries with their names and functions: the calls, the results of products, and that everything
+// is released.
 
 #include "runtime/cuda/gpu_driver.h"
 
@@ -43,7 +44,7 @@ Seen& seen_by(const std::string& file, const char* function) {
   return *reinterpret_cast<Seen* (*)()>(dlsym(library, function))();
 }
 
-/// What is open already is found by its name.
+/// A library that is already open is found by its name.
 class GpuDriverTest : public testing::Test {
  protected:
   GpuDriverTest() : cuda_(seen_by<TestLibcuda>(beside("test_libcuda/libcuda.so.1"), "test_libcuda")) {

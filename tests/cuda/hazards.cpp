@@ -29,7 +29,7 @@ bool within(const Clock& clock, const Clock& later) {
   return true;
 }
 
-/// Where a call stands: in a graph, or among the calls themselves.
+/// The position of a call: in a graph, or among the calls themselves.
 struct CallPlace {
   static constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;
   std::uint32_t graph = kNoGraph;
@@ -43,7 +43,7 @@ struct Operation {
   std::uint32_t lane = 0, tick = 0;
 };
 
-/// What comes before each operation of a whole trace, in the order in which they run.
+/// The predecessors of each operation of a whole trace, in execution order.
 struct Order {
   std::vector<Clock> clocks;
   std::vector<std::vector<std::uint32_t>> shared;  // per lane and tick: the last tick up to it of an operation that shares bytes
@@ -66,7 +66,7 @@ class Pieces {
       if (owners[piece] == kMany) shared_.insert(&call);
     });
   }
-  /// Whether another stream touches bytes that this operation touches: an order of others matters to nobody.
+  /// Whether another stream touches bytes that this operation touches: otherwise its order does not matter.
   bool shares(const TraceCall& call) const { return shared_.contains(&call); }
   std::size_t count() const { return count_; }
   std::pair<std::uint32_t, std::uint32_t> of_access(std::size_t access) const { return of_access_[access]; }

@@ -1,5 +1,5 @@
-// What the CUDA executor asks of a device, checked for hazards: every program that run_test.cpp runs, step by step, captured and timed, on one GPU and as processes over NCCL; and that any wait that is left out
-// shows.
+// The CUDA executor's requests to a device, checked for data races: every program that run_test.cpp runs, step by step, captured and timed, on one GPU and as
+// processes over NCCL; and every left-out wait is noticed.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ class Planned {
     return made;
   }
 
-  /// Of each rank as a process of its own, here a thread: what moves is written down, and goes nowhere.
+  /// Each rank as a separate process, here a thread: data moves are recorded, and move nothing.
   std::vector<Trace> traces_of_processes(Steps steps, const std::vector<runtime::Phase>& phases) const {
     std::vector<Trace> made(job_->tables().world);
     const std::uint16_t port = [] {
@@ -173,7 +173,8 @@ TEST_P(Hazards, AnyWaitThatIsLeftOutOverNcclShows) {
   }
 }
 
-/// Of the ways to cut, every wait of some and each seventh of the others. What is not caught follows from the other waits, as the order of all operations says, but for a very few.
+/// For some layouts every wait is left out, for the others every seventh. A wait whose absence is not noticed follows from the other waits, as the order of all
+/// operations shows, with very few exceptions.
 TEST_P(Hazards, AnyWaitThatIsLeftOutShows) {
   for (const auto& each : line_programs(GetParam())) {
     const bool all = GetParam() == tensor::DType::f64 && (each->what().starts_with("zero 3") || each->what().starts_with("recompute") || each->what().starts_with("offload"));

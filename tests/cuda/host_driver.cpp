@@ -46,8 +46,8 @@ struct HostDriver::Work {
 struct HostDriver::HostStream {
   std::uint32_t number = 0;
   std::deque<Work> work;
-  const HostGraph* captured = nullptr;       // of what its work becomes a part
-  std::set<std::size_t> last;                // nodes that come before the next one
+  const HostGraph* captured = nullptr;       // the graph of which its work becomes a part
+  std::set<std::size_t> last;                // nodes that precede the next one
 };
 struct HostDriver::HostEvent {
   std::uint32_t number = 0;
@@ -104,7 +104,7 @@ struct HostDriver::HostProduct {
 
 namespace {
 
-/// A library may write all of its workspace: what else lies there is lost.
+/// A library may write all of its workspace: other data there is lost.
 void spoil(void* workspace, std::uint64_t bytes) {
   if (bytes > 0) std::memset(workspace, 0x7E, bytes);
 }
@@ -161,7 +161,7 @@ Status HostDriver::allocate(std::uint64_t bytes, unsigned char** to) {
   const std::size_t past = reinterpret_cast<std::uintptr_t>(base) % kAlignment;
   *to = base + (kAlignment - past);
   allocations_[*to] = bytes;
-  std::memset(*to, 0xA5, bytes);  // what nobody wrote is visibly wrong
+  std::memset(*to, 0xA5, bytes);  // unwritten memory is visibly wrong
   return cuda::kSuccess;
 }
 
@@ -254,7 +254,7 @@ Status HostDriver::enqueue_meeting(Stream handle, std::function<HostTries()> beg
     capture_->nodes.back().begin = std::move(begin);
     capture_->kept.push_back(std::move(kept));
   } else {
-    // What was enqueued may have run, and does nothing.
+    // Work enqueued before may have run, and does nothing.
     stream->work.push_back({.run = {}, .begin = std::move(begin)});
   }
   return cuda::kSuccess;
@@ -365,7 +365,7 @@ bool HostDriver::open_attention(bool, std::string& reason) {
   return reason.empty();
 }
 
-/// As LibTorch: all of the workspace may be written, and no byte beside it; what the host computes with lies elsewhere.
+/// Like LibTorch, it may write all of the workspace, and no byte outside; the host's own temporaries lie elsewhere.
 Status HostDriver::attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("attention")) return refused;
   if (backend::cuda::attention_workspace(call, false) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;

@@ -25,7 +25,7 @@ struct Calls {
   int (*block_or)(int value);
 };
 
-// Saves the registers that a call preserves and goes on with another stack. What the library has for it asks the system twice at every switch.
+// Saves the callee-saved registers and continues on another stack. The library's function for this calls the system twice at every switch.
 extern "C" void piper_test_switch(void** from, void* to);
 asm(R"(
 .text
@@ -54,7 +54,7 @@ constexpr std::size_t kSaved = 6;  // registers
 constexpr std::size_t kStack = 64 * 1024;
 constexpr unsigned kWarp = 32;
 
-/// Where some threads of a block wait for each other.
+/// A barrier of some threads of a block.
 struct Meeting {
   unsigned expected = 0, arrived = 0;
   std::uint64_t round = 0;

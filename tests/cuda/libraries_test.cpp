@@ -1,4 +1,4 @@
-// What `piper doctor` says of libraries that a run would refuse.
+// Reports of `piper doctor` about libraries that a run would refuse.
 #include "backend/cuda/libraries.h"
 
 #include <gtest/gtest.h>

@@ -71,7 +71,7 @@ std::vector<double> run_all(runtime::Executor& executor, std::string& wrong) {
   return numbers;
 }
 
-/// What communications have that is easily forgotten: over all programs each of these occurs.
+/// Rare properties of communications: each of these occurs in some program.
 struct Occurs {
   bool unequal_parts = false, adds_nothing = false, adds_to_something = false, padding = false, copies = false;
   void look(const PiperJob& tables) {
@@ -114,7 +114,7 @@ std::uint32_t largest_sum(const PiperJob& tables) {
 /// A call of NCCL as one line: `COMMUNICATOR ncclSend 64 f64`, with the count that is printed and the one that NCCL was given.
 using Calls = std::vector<std::string>;
 
-/// What `show program` prints that a rank calls in a step.
+/// The calls of a rank in a step, as `show program` prints them.
 Calls planned_calls(const backend::Job& job, std::size_t rank) {
   const PiperJobRank& tables = job.tables().ranks[rank];
   const backend::ProgramSet& set = job.training();
@@ -138,7 +138,7 @@ Calls planned_calls(const backend::Job& job, std::size_t rank) {
   return calls;
 }
 
-/// What a rank has called in steps that were enqueued, each as `NAME MEMBERS ncclSend 64 f64`, with communicators named by how those of the plan are met first.
+/// The calls of a rank in enqueued steps, each as `NAME MEMBERS ncclSend 64 f64`, with communicators named by the order of their first use in the plan.
 Calls made_calls(const std::string& path, const Calls& planned) {
   std::istringstream text(read_text(path).value_or(""));
   Calls calls;
@@ -225,7 +225,7 @@ class NcclLibrary : public testing::Test {
       }
       return made;
     };
-    // Of all that the verifier proves for roles, this is what NCCL needs, for ranks.
+    // The part of the verifier's proof for roles that NCCL needs, checked for ranks.
     std::vector<std::size_t> members;
     auto orders = issue_orders(job.tables(), members);
     EXPECT_TRUE(get_through(orders, members));

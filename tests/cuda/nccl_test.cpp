@@ -1,4 +1,4 @@
-// `piper train --device cuda` as several processes, one per rank, on the driver and the NCCL of the tests: what they compute, which calls they make, and how they end.
+// `piper train --device cuda` as several processes, one per rank, on the test driver and NCCL: their results, their calls, and how they end.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ std::vector<Ended> train_forked(const std::string& text, std::uint32_t world, co
   });
 }
 
-/// What metrics have of losses and norms, without times.
+/// Losses and norms of the metrics, without times.
 std::string numbers_of(const std::filesystem::path& folder) {
   std::string kept;
   const std::string text = read_text(folder / "metrics.jsonl").value_or("");
@@ -95,7 +95,7 @@ TEST(Nccl, TwoProcessesTrainLikeOne) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "apart" / "flight.1"));
 }
 
-/// Pipelines, replicas and what is cut among these: sums of two members have the bits of one GPU, so do those of four here to the digits that are printed.
+/// Pipelines, replicas and shardings of them: sums of two members have the bits of one GPU, and here those of four agree in all printed digits.
 TEST(Nccl, FourProcessesTrainLikeOne) {
   for (const char* lines : {"replicate model over dp", "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"}) {
     const std::string text = program(2, lines);
@@ -118,13 +118,13 @@ TEST(Nccl, RankZeroPrints) {
   EXPECT_EQ(ended[1].out + ended[1].err, "");
 }
 
-/// What a comparison says below its title.
+/// The lines of a comparison below its title.
 std::string differences_of(const std::string& out, const std::string& title) {
   const std::size_t at = out.find(title);
   return at == std::string::npos ? "" : out.substr(out.find('\n', at), out.find("\n3 steps", at) - out.find('\n', at));
 }
 
-/// Rank 0 compares losses, gradients and parameters of all processes: between two of them to the last bit what one GPU has.
+/// Rank 0 compares losses, gradients and parameters of all processes: with two of them they equal one GPU's to the last bit.
 TEST(Nccl, RankZeroComparesWithOneDevice) {
   const std::string text = program(1);
   const Ended alone = train_alone(text, {"--reference"});
@@ -136,7 +136,7 @@ TEST(Nccl, RankZeroComparesWithOneDevice) {
     EXPECT_NE(differences_of(ended[0].out, title), "") << ended[0].out;
   }
   EXPECT_EQ(ended[1].out + ended[1].err, "");
-  // Parameters that lie in shares, in another type than their sums, and on the host; what is kept of them twice.
+  // Parameters that are sharded, of another type than their sums, and on the host; state that is kept twice.
   const std::string shared = program(2, "replicate model over dp with bucket: 256, zero: 3, prefetch: 1\n    offload model with what: optimizer");
   std::string narrow = shared;
   narrow.insert(narrow.find("    steps:"), "    dtype:    bf16\n");
@@ -149,7 +149,7 @@ TEST(Nccl, RankZeroComparesWithOneDevice) {
   }
 }
 
-/// Begin and end of what was measured, by rank and name.
+/// Begin and end of each measured action, by rank and name.
 using Times = std::map<std::pair<std::string, std::string>, std::pair<double, double>>;
 
 Times times_of(const std::string& trace) {
@@ -172,7 +172,7 @@ Times times_of(const std::string& trace) {
   return times;
 }
 
-/// Of pairs of neighbours: what one receives the other has sent before.
+/// For pairs of neighbours: each receive ends after its send began.
 void expect_in_order(const std::string& trace, const std::vector<std::pair<std::string, std::string>>& neighbours) {
   Times times = times_of(trace);
   for (const auto& [first, second] : neighbours) {
@@ -193,7 +193,7 @@ TEST(Nccl, RankZeroWritesTheLastStepOfAll) {
   ASSERT_EQ(train_alone(text).code, 0);
   const auto ended = train_forked(text, 4, [&](std::uint32_t rank, OfRank& of) {
     of.words = {"--trace", rank == 0 ? trace : "/dev/null/trace.json", "--profile", rank == 0 ? costs : "/dev/null/costs.json"};
-    // Nobody begins a step with another.
+    // Ranks begin steps at different times.
     if (rank == 2) of.host.at_launch = [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); };
   });
   for (const Ended& each : ended) ASSERT_EQ(each.code, 0) << each.out << each.err;
@@ -246,7 +246,7 @@ TEST_F(NcclEnds, AProcessThatIsKilled) {
       if (rank == killed) of.nccl.killed_at = 30;  // in the fourth of six steps
     });
     EXPECT_EQ(ended[killed].code, -SIGKILL);
-    // Who is gone, and where this one waited for it.
+    // The process that is gone, and the action in which this one waited for it.
     const std::string& err = ended[1 - killed].err;
     all_say(ended, {"P6023", "rank " + std::to_string(killed), "is gone"});
     EXPECT_NE(err.find("tiny.pipe:"), std::string::npos) << err;
@@ -254,7 +254,7 @@ TEST_F(NcclEnds, AProcessThatIsKilled) {
   }
 }
 
-/// In the second step that is compared; those who wait for rank 0, which computes the other side, learn it, too.
+/// In the second compared step; processes that wait for rank 0, which computes the other side, learn of it, too.
 TEST_F(NcclEnds, AProcessThatIsKilledInAComparison) {
   for (const std::uint32_t killed : {0u, 1u}) {
     const auto ended = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
@@ -308,7 +308,7 @@ TEST_F(NcclEnds, CallsThatNcclRefuses) {
   }
 }
 
-/// The group of that call ends, too: what comes later would be gathered without ever beginning.
+/// The group of that call ends, too: otherwise later calls would be collected without ever beginning.
 TEST_F(NcclEnds, ACallOfAGroupThatNcclRefuses) {
   const std::string text = program(2, "replicate model over dp");
   ASSERT_EQ(train_alone(text).code, 0);
@@ -348,7 +348,7 @@ TEST_F(NcclEnds, ProgramsThatDiffer) {
     if (rank == 1) of.words = {"--steps", "5"};
   });
   all_say(steps, {"P6022", "rank 1 has other steps than rank 0: `5` and `6`"});
-  // One would wait for what the other does not send.
+  // One process would wait for messages that the other does not send.
   for (const char* option : {"--reference", "--trace"}) {
     const TemporaryFolder folder;
     const auto options = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
@@ -443,7 +443,7 @@ TEST(NcclLibraryFile, MissingTooOldOrLackingFunctions) {
   EXPECT_EQ(found->name(), "NCCL 2.28.9");
 }
 
-/// Two members on a communicator that each make one call; what they are told.
+/// Two members of a communicator that make one call each; returns their errors.
 std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runtime::cuda::NcclCall& second, bool at_once = false) {
   const TemporaryFolder folder;
   return run_forked(2, [&](std::uint32_t self) {

@@ -60,7 +60,7 @@ TEST_F(NvrtcTest, EveryProgram) {
   for (std::size_t i = 0; i < made.size(); ++i) expect_clean(made[i].get(), kernels, kArchitectures[i]);
 }
 
-/// Those that the runtime itself starts.
+/// The kernels of the runtime itself.
 TEST_F(NvrtcTest, TheRuntimesKernels) {
   for (const char* architecture : kArchitectures) {
     const Compiled made = nvrtc_->compile(backend::cuda::runtime_kernels_source(), architecture);
@@ -83,7 +83,7 @@ TEST(CudaSource, Golden) {
   expect_golden("tests/cuda/testdata/forms.expected.cu", kernels.source());
 }
 
-// One way alone to say what ptxas says.
+// Only one of several forms of ptxas's output.
 TEST(CudaSource, ResourcesOfALog) {
   const auto kernels = backend::cuda::parse_resources(
       "ptxas info    : 0 bytes gmem\n"

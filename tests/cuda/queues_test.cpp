@@ -1,4 +1,4 @@
-// What is asked of a device for the queues of a step: their priorities, and how many nodes a captured step has.
+// The requests to a device for the streams of a step: their priorities, and the number of nodes in a captured step.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace piper::test {
 namespace {
 
-/// Of enough steps that graphs are made.
+/// With enough steps for graphs to be made.
 Trace trace_of(const std::string& text, std::uint32_t* actions = nullptr) {
   Trace made;
   CudaLaw law(text);
@@ -35,7 +35,7 @@ TEST(Queues, HaveThePrioritiesOfThePlan) {
   EXPECT_GT(count(Priority::communication), 0);
 }
 
-/// Where many short actions follow each other, telling how far they are takes little beside them.
+/// For a sequence of many short actions, progress signals take little beside them.
 TEST(Queues, ShortActionsOfAGraphHaveFewNodes) {
   std::string text = read_text("tests/gpu/bench/launches.pipe").value_or("");
   text.replace(text.find("train many"), 10, "train small");

@@ -29,7 +29,7 @@ T argument(const void* const* arguments, std::size_t position) {
   return value;
 }
 
-/// Of what is added up: of bf16 it is f32.
+/// Bytes of an element of a sum: f32 for bf16.
 std::uint64_t sum_bytes(std::uint32_t dtype) { return dtype == PIPER_BF16 ? 4 : runtime::element_bytes(dtype); }
 
 std::uint32_t dtype_of(const std::string& name) {
@@ -139,7 +139,7 @@ Status RecordingDriver::record(Event event, Stream stream) { return put(TraceCal
 
 Status RecordingDriver::wait(Stream stream, Event event) { return put(TraceCall::Kind::wait, number(stream), number(event), "wait"); }
 
-/// The work has ended: so the host, and what it enqueues from now on, comes after it.
+/// The work has ended, so it precedes the host and all that it enqueues from now on.
 Status RecordingDriver::query(Event event) {
   EXPECT_FALSE(capturing_);
   return put(TraceCall::Kind::host_wait, 0, number(event), "host's wait");

@@ -1,4 +1,5 @@
-// Whole trainings on the CUDA executor with the driver that runs kernels on the host: every schedule of the library. What comes out is what the interpreter gives for the same programs.
+// Whole trainings on the CUDA executor with the driver that runs kernels on the host: every schedule of the library. The results equal those of the interpreter
+// for the same programs.
 
 #include <gtest/gtest.h>
 
@@ -56,7 +57,7 @@ class CudaRun : public testing::Test {
   static inline std::vector<const PlannedLaw*> library_, lines_;
 };
 
-/// The driver spoils all of each workspace: what else lies there would be lost.
+/// The driver overwrites all of each workspace: other data there would be lost.
 TEST_F(CudaRun, AttentionOfTheLibraryKeepsToItsWorkspace) {
   for (const auto& [planned, bound] : {std::pair{attention_, 1e-4}, {flash_, 0x1p-7}}) {
     SCOPED_TRACE(planned->what);
@@ -80,7 +81,7 @@ TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
   EXPECT_EQ(made.norms, oracle.norms);
 }
 
-/// What counts is added up over the microbatches of a rank: each of them has another number of targets that do.
+/// The count is accumulated over the microbatches of a rank, each with a different number of targets that count.
 TEST_F(CudaRun, AMaskedLossOverMicrobatchesHasTheBitsOfTheInterpreter) {
   const LawRun oracle = interpreted(*masked_), made = run(*masked_);
   ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
@@ -88,7 +89,7 @@ TEST_F(CudaRun, AMaskedLossOverMicrobatchesHasTheBitsOfTheInterpreter) {
   EXPECT_EQ(made.held_out, oracle.held_out);
 }
 
-/// Each of the ranks on one device has room for its arena, all together have not: told before anything is allocated.
+/// Each rank's arena fits on the device, all together do not: reported before anything is allocated.
 TEST_F(CudaRun, ArenasThatFitOnlyOneByOne) {
   const auto job = lines_.front()->law->program->make_job(options());
   ASSERT_TRUE(job);
@@ -133,7 +134,7 @@ TEST_F(CudaRun, EveryScheduleOfTheLibrary) {
   }
 }
 
-/// What the other tests rest on: without events the streams run so that it shows.
+/// The other tests rely on this: without events the streams run so that a missing one is noticed.
 TEST_F(CudaRun, AMissingEventShows) {
   LawRunOptions of_job = options();
   of_job.held_out_steps = 0;
@@ -215,7 +216,7 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
   }
 }
 
-/// The last step between timers: actions of a queue one after the other, each behind what it waits for, products within their actions.
+/// The last step between timers: actions of a stream one after the other, each after its waits, products within their actions.
 TEST_F(CudaRun, TheLastStepIsTimed) {
   for (const std::uint64_t steps : {1u, 2u, 5u}) {
     for (const PlannedLaw* each : {mlp_, lines_.back(), library_.front()}) {
@@ -260,7 +261,7 @@ TEST_F(CudaRun, TheLastStepIsTimed) {
   }
 }
 
-/// What the host's compiler makes of the enqueuing functions asks for the same as the walk over their tables, which the other tests use.
+/// The enqueuing functions built by the host's compiler make the same requests as the walk over their tables, which the other tests use.
 TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
   const TemporaryFolder folder;
   for (const PlannedLaw* each : {lines_.back(), library_.front()}) {
@@ -272,7 +273,7 @@ TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
   }
 }
 
-/// What the calls say: per stream the kernels that were launched, and which end of an action (stream, number) every action waits for.
+/// The calls in words: per stream the launched kernels, and the end of an action (stream, number) for which every action waits.
 struct Asked {
   using End = std::pair<std::uint32_t, std::uint64_t>;  // stream, actions that have ended on it
   std::vector<std::vector<std::string>> launches;
@@ -282,7 +283,7 @@ struct Asked {
 Asked read_calls(const std::vector<HostCall>& calls) {
   Asked asked;
   std::map<std::uint32_t, std::uint64_t> ended;                           // per stream
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Asked::End> records;  // event and version -> what had ended where it was recorded
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Asked::End> records;  // event and version -> the actions that had ended where it was recorded
   for (const HostCall& call : calls) {
     if (asked.launches.size() <= call.stream) asked.launches.resize(call.stream + 1);
     switch (call.kind) {
@@ -309,7 +310,7 @@ std::vector<std::string> launched_by_roles(const std::vector<std::string>& launc
   return kernels;
 }
 
-/// Of so many steps, from the bodies of the device program.
+/// The launches of this number of steps, from the bodies of the device program.
 std::vector<std::string> planned_launches(const backend::Job& job, std::size_t rank, std::uint64_t steps) {
   const std::string role = job.tables().ranks[rank].program->role;
   const auto& roles = job.training().roles;
@@ -326,7 +327,7 @@ std::vector<std::string> planned_launches(const backend::Job& job, std::size_t r
   return all;
 }
 
-/// The device is asked for what the plan has: every wait of it and no other but where members meet; kernels in issue order.
+/// The device gets the requests of the plan: every wait of it and no other except at matched communications; kernels in issue order.
 TEST_F(CudaRun, CallsAreThoseOfThePlan) {
   constexpr std::uint64_t kSteps = 3;
   for (const PlannedLaw* each : {mlp_, lines_.back(), library_.front(), library_.back()}) {
@@ -373,7 +374,7 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
   }
 }
 
-/// What all these runs stand on: the driver of the tests wants of a product's workspace what cuBLAS does.
+/// All these runs rely on this: the test driver has the same requirements for a product's workspace as cuBLAS.
 TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
   HostDriver driver({});
   runtime::cuda::Stream stream = nullptr;

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a member says of a call, before its data.
+/// A member's description of a call, before its data.
 struct Head {
   std::uint32_t kind, dtype, peer;
   std::uint64_t count, bytes;  // bytes: of data that follows
@@ -59,8 +59,8 @@ struct TestNccl::Member {
   std::atomic<cuda::NcclResult> state{cuda::kNcclInProgress};
   std::atomic<bool> aborted{false};
   bool joined = false, finalized = false;
-  int polls = 0;                                   // until what was put off is enqueued
-  std::atomic<int> in_graphs{0};                   // communications that graphs have of it
+  int polls = 0;                                   // until deferred work is enqueued
+  std::atomic<int> in_graphs{0};                   // communications that graphs contain
   std::function<void()> put_off = {};
   std::set<NcclKind> known = {};                   // kinds of calls that it has made
   std::uint64_t sequence = 0;
@@ -68,7 +68,7 @@ struct TestNccl::Member {
   std::string wrong = {};                          // with the mutex
 
   std::string file(std::uint64_t number, std::uint32_t member) const { return name + "." + std::to_string(number) + "." + std::to_string(member); }
-  /// What a graph keeps of a communication.
+  /// The part of a communication that a graph keeps alive.
   std::shared_ptr<void> in_graph() {
     ++in_graphs;
     return {this, [](Member* member) { --member->in_graphs; }};
@@ -234,7 +234,7 @@ void add(std::string& sum, const std::string& value) {
   }
 }
 
-/// What all members gave of one call.
+/// The sum of all members' data of one call.
 std::string sum_of(const std::vector<std::string>& given, std::uint32_t dtype) {
   std::string sum = given.back();
   for (std::size_t m = given.size() - 1; m-- > 0;) runtime::with_element(dtype, [&](auto zero) { add<decltype(zero)>(sum, given[m]); });
@@ -248,7 +248,7 @@ bool lies_on_device(const HostDriver& driver, std::uint32_t members, std::uint32
   return (!reads || driver.holds(call.from, call.kind == NcclKind::reduce_scatter ? whole : block)) && (!writes || driver.holds(call.to, call.kind == NcclKind::all_gather ? whole : block));
 }
 
-/// Whether what two members say of a call fits.
+/// Whether two members' descriptions of a call match.
 bool fit(const Head& a, std::uint32_t of_a, const Head& b, std::uint32_t of_b) {
   const auto send = static_cast<std::uint32_t>(NcclKind::send), receive = static_cast<std::uint32_t>(NcclKind::receive);
   if (a.count != b.count || a.dtype != b.dtype) return false;
@@ -258,7 +258,7 @@ bool fit(const Head& a, std::uint32_t of_a, const Head& b, std::uint32_t of_b) {
 
 }  // namespace
 
-/// Its turn has come: what this member gives lies ready; it ends when all others have come, too.
+/// Its turn has come: this member's data is ready; it ends when all others have arrived, too.
 HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
   const auto waiting = std::make_shared<Waiting>();
   waiting->calls = calls;
@@ -322,7 +322,7 @@ HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
         }
       }
     }
-    // Whoever has come to this one has read the one before.
+    // A member that has reached this one has read the one before.
     std::error_code ignored;
     if (waiting->number > 0) fs::remove(member.file(waiting->number - 1, member.self), ignored);
     return HostProgress::done;

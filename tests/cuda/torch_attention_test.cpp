@@ -1,5 +1,5 @@
-// The plugin's attention on a GPU, with a libtorch_cuda.so of the tests that keeps to LibTorch's order of allocations: results in place, workspaces as planned, streams, refusals. Where the
-// real one is, that it opens without a driver and has the kernels.
+// The plugin's attention on a GPU, with a test libtorch_cuda.so that follows LibTorch's order of allocations: results in place, workspaces as planned, streams,
+// refusals. If the real one is present: it opens without a driver and has the kernels.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ struct Case {
     }
     return status;
   }
-  /// What the loops of the runtime give.
+  /// The results of the runtime's own loops.
   Case expected() const {
     Case other = *this;
     std::vector<unsigned char> own(piper_attend_workspace(&call));
@@ -109,7 +109,7 @@ TEST(TorchAttention, ResultsLieInPlaceAndWorkspacesAreThePlans) {
 TEST(TorchAttention, MoreThanPlannedIsARefusalThatSaysHowMuch) {
   Case each(32, 32, 2, 2, 8, true, PIPER_F32);
   const Case before = each;
-  // All but the last piece fits: what was asked for is told in bytes, nothing beside the workspace is written, and the next call is as if nothing had been.
+  // All but the last piece fits: the request is reported in bytes, nothing outside the workspace is written, and the next call works as usual.
   ASSERT_EQ(each.run(true, 80000), kAttentionOverrun);
   EXPECT_NE(std::string(torch()->error()).find("bytes more than its planned workspace"), std::string::npos) << torch()->error();
   each = before;
@@ -128,7 +128,7 @@ TEST(TorchAttention, StreamAndOrderOfAdditionsAreSaid) {
   ASSERT_EQ(each.run(false, 0, reinterpret_cast<void*>(std::uintptr_t{0x7f0040})), kSuccess) << torch()->error();
   EXPECT_EQ(calls()->stream, 0x7f0040);
   EXPECT_TRUE(calls()->deterministic);
-  // Where that was not asked for flash's gradient needs less, and is no other function.
+  // Without that request flash's gradient needs less, and is the same function.
   std::string reason;
   ASSERT_NE(open_torch_attention(choice(test_library(), "2.11.0+cu130"), false, reason), nullptr) << reason;
   ASSERT_EQ(each.run(true), kSuccess) << torch()->error();
@@ -149,7 +149,7 @@ TEST(TorchAttention, WhatIsMissingIsSaid) {
             std::string::npos);
 }
 
-/// In a process where none is open yet.
+/// In a process in which none is open yet.
 void open_and_say(const std::string& library, const std::string& version) {
   std::string reason;
   const bool opened = open_torch_attention(choice(library, version), true, reason) != nullptr;

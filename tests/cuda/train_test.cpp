@@ -1,4 +1,4 @@
-// `piper train --device cuda` as a command, on the driver of the tests and on a machine without a GPU; what happens when the driver refuses a call, a kernel fails or hangs.
+// `piper train --device cuda` as a command, on the test driver and on a machine without a GPU; refused driver calls, failing and hanging kernels.
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,8 @@ TEST(CudaTrain, WithoutLibTorchForCudaItSaysWhatIsMissing) {
   EXPECT_NE(neither.err.find("P6013"), std::string::npos) << neither.err;
 }
 
-/// Flash attention splits its work by the number of multiprocessors, and the plan has workspaces for so many; other attention does not ask.
+/// Flash attention splits its work by the number of multiprocessors, and the plan has workspaces for at most a fixed number; other attention does not depend on
+/// it.
 TEST(CudaTrain, AGpuWithMoreProcessorsThanFlashIsPlannedForIsToldBeforeTheFirstStep) {
   std::string narrow = std::string(kAttention).replace(std::string(kAttention).find("    steps:"), 0, "    dtype: bf16\n");
   narrow.replace(narrow.find("heads: 2"), 8, "heads: 1");  // of width 8, which flash takes
@@ -160,7 +161,7 @@ TEST(CudaTrain, ADriverThatIsTooOldOrListsNothing) {
   EXPECT_NE(none.err.find("P6014"), std::string::npos) << none.err;
   const Ended ended = train_beside(old, 11040, 1);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
-  // Without NVRTC nothing says what the driver must know.
+  // Without NVRTC the version that the driver must support is unknown.
   if (ended.err.find("NVRTC, which") != std::string::npos) PIPER_NOT_FETCHED(ended.err);
   EXPECT_NE(ended.err.find("P6015"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("CUDA 11.4"), std::string::npos) << ended.err;
@@ -250,7 +251,7 @@ TEST(CudaTrain, AKernelThatFailsIsNamedByItsLine) {
   EXPECT_NE(later.err.find("`F.stage1.mb1`"), std::string::npos) << later.err;
 }
 
-/// Of short actions behind one another a graph tells together: the first and the last of them are named.
+/// A graph signals consecutive short actions together: the first and the last of them are named.
 TEST(CudaTrain, AKernelThatFailsAmongShortActionsOfAGraph) {
   HostOptions host;
   host.fault = kernel_named("cross_entropy");
@@ -276,7 +277,7 @@ TEST(CudaTrain, AKernelThatNeverEndsIsNotWaitedForForEver) {
   EXPECT_NE(ended.err.find("F.stage1.mb0"), std::string::npos) << ended.err;
 }
 
-/// What is wrong with the numbers is told in the words of the CPU.
+/// Wrong numbers are reported with the messages of the CPU.
 TEST(CudaTrain, NumbersThatAreWrongAreToldAsOnTheCpu) {
   const char* const kInfinite = R"(model net() {
     input x: tensor[batch, dim: 4]

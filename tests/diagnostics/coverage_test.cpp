@@ -1,4 +1,4 @@
-// Every code has a page of its own and a test that provokes it.
+// Every code has a page and a test that provokes it.
 
 #include <gtest/gtest.h>
 

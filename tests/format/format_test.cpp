@@ -66,7 +66,7 @@ std::vector<std::string> blocks(const std::string& page) {
 std::vector<std::string> texts() {
   std::vector<std::string> list;
   for (const auto& path : programs()) list.push_back(read(path));
-  for (const char* page : {"README.md", "grammar/README.md", "stdlib/README.md", "frontend/lower/README.md"}) {
+  for (const char* page : {"README.md", "docs/memory.md", "docs/schedules.md", "grammar/README.md", "stdlib/README.md", "frontend/lower/README.md"}) {
     for (std::string& block : blocks(read(page))) list.push_back(std::move(block));
   }
   return list;
@@ -125,7 +125,7 @@ TEST(Format, Rows) {
       {"param x = a +\nb\n", "param x = a +\n    b\n"},
       {"// first\n\n\n///  doc\nmesh m(p: 2)\r\n", "// first\n\n///  doc\nmesh m(p: 2)\n"},
       {"mesh m(p:2)\r\nmesh n(p:2)\r\n", "mesh m(p: 2)\r\nmesh n(p: 2)\r\n"},
-      // One way to end lines, also in what is left alone.
+      // One kind of line end, also in text that is left alone.
       {"\nmesh m(p:2)\r\nmesh n(p:2)\n", "mesh m(p: 2)\nmesh n(p: 2)\n"},
       {"// c\r\ndef f( -> int {\nreturn   1\r\n}\n\nparam   y=1\n", "// c\r\ndef f( -> int {\r\nreturn   1\r\n}\r\n\r\nparam y = 1\r\n"},
       {"\ndef f( -> int {\r\nreturn   1\n}\n", "def f( -> int {\nreturn   1\n}\n"},
@@ -173,7 +173,7 @@ TEST(Format, AnUntidyProgram) {
 
 TEST(Format, TheProjectIsFormatted) {
   for (const auto& path : programs()) EXPECT_EQ(read(path), format::format(read(path))) << path << ": run `piper fmt`";
-  for (const char* page : {"README.md", "grammar/README.md"}) {
+  for (const char* page : {"README.md", "docs/memory.md", "docs/schedules.md", "grammar/README.md"}) {
     for (const std::string& block : blocks(read(page))) {
       if (!parses(block)) continue;
       EXPECT_EQ(format::format(block), block) << page;
@@ -299,7 +299,7 @@ TEST(Format, BlanksAtTheEndOfAComment) {
   }
 }
 
-/// Where the declarations of a text begin, and where it ends.
+/// The starts of the declarations of a text, and its end.
 std::vector<std::size_t> declarations(const std::string& text) {
   LocationTable locations;
   const FileId file = locations.files().add("f.pipe", text);
@@ -310,7 +310,7 @@ std::vector<std::size_t> declarations(const std::string& text) {
   return places;
 }
 
-// One declaration at a time, and what stands between the same words only once: names are alike.
+// One declaration at a time, and each comment position between the same words only once: names are alike.
 TEST(Format, TakesACommentBehindEachToken) {
   std::set<std::string> tried;
   for (const std::string& text : texts()) {

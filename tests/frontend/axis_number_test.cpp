@@ -39,7 +39,7 @@ TEST(AxisIsANumber, ConvertsToWhateverAnIntConvertsTo) {
   }
 }
 
-/// What a train becomes in which `n` is an axis of that size, or the number: what is told, its directives, its settings.
+/// The result of a train in which `n` is an axis of that size, or the number: its messages, directives and settings.
 std::string outcome(const std::string& body, bool axis, int size) {
   const auto unless_given = [&](const std::string& name, const std::string& value) {
     return body.find(name + ":") == std::string::npos ? "    " + name + ": " + value + "\n" : std::string();
@@ -75,7 +75,7 @@ void expect_same(const std::string& body) {
 
 // ---- builtins ------------------------------------------------------------------------------------------------------
 
-/// An argument beside the one that is looked at.
+/// An argument other than the tested one.
 std::string sample(Type type) {
   switch (type.kind) {
     case TypeKind::floating: return type.list ? "[0.5, 0.25]" : "0.5";

@@ -1,5 +1,5 @@
-// Programs with one token cut off, taken away, written twice or replaced, as they stand while somebody types: nothing crashes, a mistake is
-// reported, and what is reported beside it is no noise.
+// Programs with one token truncated, removed, doubled or replaced, as they stand while a person types: nothing crashes, a mistake is reported, and the further
+// diagnostics are not noise.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ struct Outcome {
   std::size_t schedules = 0, shown = 0;  // that can be run by themselves; all diagnostics with those of them
 };
 
-/// What the trains give that can be run.
+/// Compiles the trains that can run.
 void compile(const sema::Program& program, Context& context, DiagnosticSink& sink, Outcome& outcome) {
   for (std::size_t i = 0; i < program.trains.size(); ++i) {
     if (!program.trains[i].runnable) continue;
@@ -58,7 +58,7 @@ std::vector<lower::Override> values_of(const sema::Function& schedule) {
   return values;
 }
 
-/// What the schedules give that can be run.
+/// Shows the schedules that can run.
 void show(const sema::Program& program, Context& context, DiagnosticSink& sink, Outcome& outcome) {
   for (std::size_t i = 0; i < program.functions.size(); ++i) {
     const sema::Function& function = program.functions[i];
@@ -154,7 +154,7 @@ TEST(Edits, OneTokenCostsAboutOneDiagnostic) {
   }
 }
 
-/// What does not parse is left out, and what stands beside it looked at: that says nothing of what it misses there.
+/// A statement that does not parse is skipped, and the ones around it are checked: its own contents cause no further diagnostics.
 TEST(Edits, WhatDoesNotParseHasNoConsequences) {
   std::size_t trains = 0, schedules = 0;
   test::for_each_case(1200, [&](test::Random& random) {
@@ -172,8 +172,8 @@ TEST(Edits, WhatDoesNotParseHasNoConsequences) {
   EXPECT_GT(schedules, 50u);  // how many a sample has depends on the files that there are
 }
 
-/// A word in place of another, a number in place of another: what lowering and the passes say about one mistake. The mean over 80,000 edits is 1.03.
-/// About a mistake that the analysis found they say 0.016 more.
+/// A word in place of another, a number in place of another: the number of diagnostics from lowering and the passes for one mistake. The mean over 80,000 edits
+/// is 1.03. For a mistake that the analysis found they add 0.016.
 TEST(Edits, AWrongWordCostsAboutOneDiagnostic) {
   std::size_t edits = 0, diagnostics = 0, refused = 0, consequences = 0;
   test::for_each_case(4000, [&](test::Random& random) {
@@ -240,7 +240,7 @@ TEST(Edits, OtherTrainsStayAsTheyWere) {
   EXPECT_GT(syntax_errors, 50u);
 }
 
-/// Where the text parses all the same, the analysis ends with a verdict.
+/// If the text still parses, the analysis ends with a verdict.
 TEST(Edits, EveryTokenOfOneProgram) {
   const Program& program = programs().front();
   for (const Edit edit : {Edit::cut, Edit::remove, Edit::repeat}) {

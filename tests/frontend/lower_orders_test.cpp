@@ -28,7 +28,7 @@ std::ostream& operator<<(std::ostream& os, const Op& op) {
   return os;
 }
 
-// ---- what the language gives ---------------------------------------------------------------------------------------
+// ---- results of the language ----------------------------------------------------------------------------------------
 
 class Flattener {
  public:
@@ -92,7 +92,7 @@ Orders orders_of(const Lowered& lowered) {
   return result;
 }
 
-/// Where each stage of each copy lies: by copy, then stage. Instances that no `place` names are -1.
+/// The rank of each stage of each copy: by copy, then stage. Instances that no `place` names are -1.
 std::vector<std::vector<int>> placement_of(const Lowered& lowered, int copies) {
   int stages = 0;
   for (const directive::Directive& directive : lowered.result->strategy.directives) {
@@ -230,7 +230,7 @@ struct Check {
 
   template <typename Rank, typename Place>
   void operator()(const Parameters& parameters, int p, int copies, Rank rank, Place place) {
-    if (testing::Test::HasFailure()) return;  // the first difference tells enough
+    if (testing::Test::HasFailure()) return;  // the first difference is enough
     std::string with = name;
     for (const lower::Override& parameter : parameters) with += " " + parameter.name + "=" + parameter.value;
     SCOPED_TRACE(with);
@@ -339,7 +339,7 @@ TEST(Orders, DualPipeV) {
   }
 }
 
-/// Whatever the order: every instance forward once, and backward once, whole or in its two halves, on the rank that holds its stage.
+/// In every order each instance has one forward and one backward, whole or in its two halves, on the rank of its stage.
 TEST(Orders, EveryInstanceIsDoneOnceWhereItIsPlaced) {
   struct Case {
     const char* name;

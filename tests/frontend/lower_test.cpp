@@ -38,7 +38,7 @@ std::vector<lower::Override> overrides_of(const std::string& text, const sema::P
   return overrides;
 }
 
-/// Lowers every train, schedule and machine of the entry file; what each reports lies in the sink.
+/// Lowers every train, schedule and machine of the entry file; their diagnostics go to the sink.
 void lower_everything(Lowered& lowered, const std::string& text) {
   if (!lowered.program.ok) return;
   for (std::size_t i = 0; i < lowered.program.functions.size(); ++i) {
@@ -67,7 +67,7 @@ const auto check_errors = [](const test::FileTest& test) {
     return test::findings(lowered.sink, lowered.file);
   });
 };
-/// What is wrong with lines that each evaluate well.
+/// Faults of several lines that evaluate well one by one.
 PIPER_FILE_TEST(LineErrors, "tests/frontend/testdata/lower/lines", ".pipe", [](const test::FileTest& test) {
   test::expect_findings(test, [&](const std::string& path, const std::string& source) {
     Lowered lowered(source, path);
@@ -81,7 +81,7 @@ PIPER_FILE_TEST(LineErrors, "tests/frontend/testdata/lower/lines", ".pipe", [](c
 PIPER_FILE_TEST(LowerErrors, "tests/frontend/testdata/lower/errors", ".pipe", check_errors);
 PIPER_FILE_TEST(ModelErrors, "tests/frontend/testdata/models/errors", ".pipe", check_errors);
 
-/// The model of every train of the file as tensor graph, beside it its directives.
+/// The model of every train of the file as tensor graph, with its directives.
 PIPER_FILE_TEST(ModelGoldens, "tests/frontend/testdata/models/goldens", ".pipe", [](const test::FileTest& test) {
   Lowered lowered(test.text, test.path);
   ASSERT_TRUE(lowered.program.ok) << lowered.report();
@@ -174,7 +174,7 @@ std::string call_of(const sema::Signature& function) {
   return call + (function.open ? ", wide: other)" : ")");
 }
 
-// A row of builtins.def gives operations, or says what is wrong with the call: without a case in model_ops.cpp it would fail without a word.
+// A row of builtins.def gives operations, or an error in the call: without a case in model_ops.cpp it would fail silently.
 TEST(LowerBuiltins, EveryFunctionOverTensorsIsLowered) {
   EXPECT_GT(tensor_functions().size(), 30u);
   for (const sema::Signature* function : tensor_functions()) {

@@ -1,4 +1,4 @@
-// The parser on damaged programs: it ends, its ranges lie in the file, and what is wrong is reported.
+// The parser on damaged programs: it ends, its ranges lie in the file, and faults are reported.
 
 #include <gtest/gtest.h>
 

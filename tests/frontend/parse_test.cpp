@@ -54,7 +54,7 @@ PIPER_FILE_TEST(ParseErrors, "tests/frontend/testdata/parse/errors", ".pipe", []
   });
 });
 
-/// One error each, at the form, with its hint filled in; what stands around it parses.
+/// One error each, at the form, with its hint filled in; the text around it parses.
 TEST(ParseForeign, EveryFormIsOneErrorWithAHint) {
   for (const parse::ForeignForm& form : parse::foreign_forms()) {
     const bool item = form.where == parse::ForeignForm::Where::item || form.example.starts_with("def");
@@ -71,7 +71,7 @@ TEST(ParseForeign, EveryFormIsOneErrorWithAHint) {
   }
 }
 
-/// What is more than a word is one error as well, with what to write.
+/// A form of more than one word is one error as well, with the replacement in its hint.
 TEST(ParseForeign, ShapesOfOtherLanguagesAreOneErrorWithAHint) {
   const std::pair<const char*, const char*> kCases[] = {
       {"F(stage[r], mb[i])", "write `F stage[r] mb[i]`"},
@@ -93,7 +93,7 @@ TEST(ParseForeign, ShapesOfOtherLanguagesAreOneErrorWithAHint) {
   }
 }
 
-/// What is told with the hint of a plain syntax error.
+/// Errors reported with the hint of a plain syntax error.
 TEST(ParseHints, StatementsOnOneLineAndComments) {
   const std::pair<const char*, const char*> kCases[] = {
       {"for i in 0..4 { F a } for i in 0..4 { B a }", "statements on one line are separated by `;`"},
@@ -243,8 +243,8 @@ TEST(ParseText, WhatIsNotDeepIsNotRefused) {
   }
 }
 
-/// On one line and on many: the time grows with the number of mistakes and not with its square (a minute), and 20 of them are shown.
-// So many that only what takes time in proportion to them ends before ctest does.
+/// On one line and on many: the time grows with the number of mistakes and not with its square (a minute), and 20 of them are shown. The number is so large
+/// that a quadratic time would exceed ctest's limit.
 TEST(ParseText, ThousandsOfStrayBrackets) {
   for (const char* separator : {"", "\n", ";"}) {
     std::string text;

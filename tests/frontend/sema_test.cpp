@@ -56,8 +56,8 @@ PIPER_FILE_TEST(SemaValid, "tests/frontend/testdata/sema/valid", ".pipe", [](con
   EXPECT_TRUE(analysed.program.ok);
 });
 
-/// The programs of the language reference are clean but for what this version does not have; two of them are fragments that call
-/// models they do not contain.
+/// The programs of the language reference have no errors except for features that this version lacks; two of them are fragments that call models they do not
+/// contain.
 PIPER_FILE_TEST(SemaPrograms, "tests/frontend/testdata/parse/programs", ".pipe", [](const test::FileTest& test) {
   Analysed analysed(test.text, test.path);
   const bool complete = test.name == "gpt";
@@ -171,7 +171,7 @@ TEST(SemaFiles, DiagnosticsOfAUsedFileAreReportedThere) {
   EXPECT_FALSE(analysed.program.ok);
 }
 
-/// 20 of thousands of mistakes are told, with their number and the last place, in a time that does not grow with their square.
+/// 20 of thousands of mistakes are reported, with their number and the last location, in a time that does not grow with their square.
 TEST(SemaRobust, ThousandsOfMistakesFitOnAPage) {
   constexpr std::size_t kMistakes = 4000;
   const auto repeated = [&](const std::string& before, const std::string& after) {

@@ -54,7 +54,7 @@ TEST(WriteFile, LooksWithoutWriting) {
   EXPECT_EQ(files, 1u);
 }
 
-/// Who reads meanwhile sees one text or the other.
+/// A concurrent reader sees one text or the other.
 TEST(WriteFile, NobodyReadsAHalf) {
   const TemporaryFolder folder;
   const std::string a(100'000, 'a'), b(70'000, 'b'), path = folder.write("page.html", a);

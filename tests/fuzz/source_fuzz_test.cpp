@@ -1,4 +1,4 @@
-// Damaged `.pipe` text through the whole compiler, and what it lets pass through a step of the interpreter.
+// Damaged `.pipe` text through the whole compiler, and accepted programs through a step of the interpreter.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct Reached {
   int lowered = 0, planned = 0, ran = 0;
 };
 
-/// Every stage ends with a result, or with an error and nothing; what compiles verifies and runs.
+/// Every phase ends with a result, or with an error and no result; a compiled program verifies and runs.
 void follow(const std::string& text, Reached& reached) {
   Context context;
   DiagnosticSink sink(context.locations);
@@ -106,7 +106,7 @@ TEST(SourceFuzz, BytesOfAnyKind) {
   });
 }
 
-/// What nests within the parser's bound goes through everything behind it.
+/// Nesting within the parser's bound passes every later phase.
 TEST(SourceFuzz, NestingOfAnyDepth) {
   Reached reached;
   const std::vector<std::pair<std::string, std::string>> kForms = {{"if true { ", " }"}, {"for i in 0..1 { ", " }"}, {"F a & { ", " }"}, {"region r { ", " }"}, {"[", "]"}, {"f(", ")"},

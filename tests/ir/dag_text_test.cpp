@@ -1,4 +1,4 @@
-// The DAG's text: names, what bad text says and where, and that no bytes make the parser or the verifier fall over.
+// The DAG's text: names, messages and locations for bad text, and no bytes crash the parser or the verifier.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Work on several threads: every item once, whoever calls, also from inside of work.
+// Work on several threads: every item is done once, on any calling thread, also from inside other work.
 
 #include "ir/parallel.h"
 

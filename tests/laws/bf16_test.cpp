@@ -1,5 +1,5 @@
-// bf16 beside f64 and f32: how far losses and gradients are from those of f64, that masters move by what bf16 cannot hold, and that training ends where it does in f32.
-//
+// bf16 beside f64 and f32: the distance of losses and gradients from those of f64, updates of master weights below the resolution of bf16, and the same final
+// loss as in f32.
 // The bounds: bf16 keeps 8 bits, so each operation rounds by 2^-9 at most, relative to its result. Errors of the operations that follow each other from an
 // input to a loss and back add up like a random walk, some 50 operations in these models: 7 * 2^-9, about 1.4 %. A loss is a mean over many samples, whose errors
 // cancel further. The bounds follow from this; they were not fitted.
@@ -58,7 +58,7 @@ TEST(Bf16, LossAndGradientsAreThoseOfF64WithinBounds) {
   EXPECT_GT(gradient, 1e-4);  // it is bf16
 }
 
-/// Losses of so many steps.
+/// Losses of this number of steps.
 std::vector<double> trained(const std::string& text, std::uint64_t steps) {
   Context context;
   const RandomProgram drawn = read_program(context, text);
@@ -93,7 +93,7 @@ TEST(Bf16, TrainingGoesWhereItGoesInF32) {
   EXPECT_LT(std::abs(narrow.back() - wide.back()), 0.05 * wide.front());
 }
 
-/// Steps far below what bf16 can tell from the parameter add up in the master.
+/// Steps far below the resolution of bf16 accumulate in the master weights.
 TEST(Bf16, SmallStepsAreNotLost) {
   const std::string model = "model net() {\n    input x: tensor[batch, dim]\n    weight w[dim] = constant(1.0)\n    loss w * (0 * x + 1)\n}\nmesh line(p: 1)\n";
   const std::string train = "train drawn = net() on line {\n    data: synthetic(batch: 2, dim: 4); optim: sgd(lr: 0.006); steps: 3; dtype: bf16\n}\n";

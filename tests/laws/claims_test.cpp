@@ -1,4 +1,4 @@
-// Ranks that an order claims run what it says, whatever the others do: those that nobody claims, and replicas that say the same in other words.
+// Ranks that an order claims run its operations, whatever the others do: unclaimed ranks, and replicas with the same operations in other words.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ const directive::Order* order_of(const directive::Strategy& strategy) {
   return nullptr;
 }
 
-/// How many of the programs have what.
+/// Counts of programs by property.
 struct Drawn {
   int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0, named = 0, reduced = 0, gathered = 0;
 
@@ -73,7 +73,7 @@ class RankWalk {
       std::vector<std::uint32_t> at;
       collect(step, devices, at);
       if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.first].part != directive::Part::none) {
-        // Of a reduction in rounds the last one stands where the order says.
+        // The last segment of a reduction in several stands where the order says.
         ASSERT_TRUE(at.size() == 1 || (in_rounds_ && !at.empty())) << "step " << i;
         EXPECT_GE(*std::max_element(at.begin(), at.end()), done) << "step " << i;
         continue;
@@ -108,7 +108,7 @@ class RankWalk {
         const bool gathers = part == directive::Part::gather;
         const bool named = part == directive::Part::send ? is_send(each.kind) : gathers ? unites_blocks(each.kind) : each.reduces_gradients();
         bool reads = named && (gathers ? this->reads(node, dag::NodeId::at(i)) || this->reads(again_before(node), dag::NodeId::at(i)) : this->reads(dag::NodeId::at(i), node));
-        // Of a tied weight the last round may be that of another user.
+        // The last gathered interval of a tied weight may be that of another user.
         reads = reads || (named && !gathers && in_rounds_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
         if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);
       }
@@ -133,7 +133,7 @@ class RankWalk {
     return {};
   }
 
-  /// A reduction of the bucket reads what the work makes.
+  /// Whether a reduction of the bucket reads results of the work.
   bool contributes(dag::NodeId work, dag::BucketId bucket) const {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       if (dag_.nodes[i].reduces_gradients() && dag_.nodes[i].subject.bucket() == bucket && reads(dag::NodeId::at(i), work)) return true;

@@ -1,4 +1,5 @@
-// What a run moves and keeps, counted where it happens, beside the formulas of ZeRO (docs/layouts.md section 3) and beside what plan, `show memory` and `show comm` say.
+// Bytes that a run moves and keeps, counted in the transport, beside the formulas of ZeRO (docs/layouts.md section 3) and beside the plan, `show memory` and
+// `show comm`.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@
 namespace piper::test {
 namespace {
 
-/// Counts what members of rings send, by operation.
+/// Counts the bytes that members of rings send, by operation.
 class CountingTransport final : public runtime::Transport {
  public:
   std::uint32_t connect(const PiperCommunicator& communicator) override { return inner_->connect(communicator); }
@@ -90,7 +91,7 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
       ASSERT_TRUE(program);
       const Counted count = counted(program);
 
-      // What is kept between steps, with parts of it cut.
+      // State kept between steps, with parts of it sharded.
       const double parts = k, parameters = GetParam().parameter / (zero == 3 ? parts : 1), gradients = GetParam().gradient / (zero >= 2 ? parts : 1);
       const double slots = GetParam().slots / (zero >= 1 ? parts : 1);
       const double state = std::accumulate(count.run.state_bytes.begin(), count.run.state_bytes.end(), 0.0) / k;
@@ -100,18 +101,18 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
       for (const passes::MemoryRow& row : passes::memory_table(program.dag())) planned_rest += row.sum_of_rest();
       expect_near(state, static_cast<double>(planned_rest));
 
-      // What travels: a ring sends Psi (k - 1) to scatter a sum or to gather, twice that to add.
+      // Traffic: a ring sends Psi (k - 1) for a reduce-scatter or an all-gather, twice that for an all-reduce.
       const double ring = psi * GetParam().gradient * (k - 1), gather_ring = psi * GetParam().parameter * (k - 1);
       const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER], gathers = count.sent[PIPER_GATHER];
       const double wanted_sums = zero == 0 ? 2 * ring : zero == 1 ? ring : kMicrobatches * ring;
       EXPECT_GE(sums, wanted_sums);
       EXPECT_LE(sums, 1.15 * wanted_sums + 1024);  // losses are summed, too
-      // With all parameters of a stage in units of their own, forward and backward of two microbatches read them, and neighbours in the order share a gather.
+      // If all parameters of a stage are separate units, forward and backward of two microbatches read them, and neighbours in the order share a gather.
       const double most_gathers = zero == 0 ? 0 : zero == 3 ? 2 * kMicrobatches * gather_ring : gather_ring, least_gathers = zero == 3 ? gather_ring : most_gathers;
       EXPECT_GE(gathers, least_gathers);
       EXPECT_LE(gathers, 1.15 * most_gathers);
 
-      // The plan's tables say what was counted.
+      // The plan's tables contain the counted numbers.
       double planned = 0;
       for (const passes::TrafficRow& row : passes::traffic_table(program.dag())) planned += static_cast<double>(row.bytes);
       expect_near(std::accumulate(count.sent.begin(), count.sent.end(), 0.0), planned);
@@ -130,7 +131,7 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
           rest[part] += share.planned[part];
         }
       }
-      if (zero == 0) continue;  // the tables speak of what is cut
+      if (zero == 0) continue;  // the tables contain only sharded state
       const std::array<double, 3> kept = {parameters, gradients, slots};
       for (std::size_t part = 0; part < 3; ++part) {
         expect_near(static_cast<double>(formula[part]), psi * kept[part]);

@@ -1,4 +1,4 @@
-// What a reader sees of a DAG is all of it: unfolded, classes of nodes have every edge and lines every node, at each level.
+// The views of a DAG show all of it: unfolded, classes of nodes have every edge and lines every node, at each level.
 
 #include "frontend/views/node_lines.h"
 
@@ -20,7 +20,7 @@ using dag::Level;
 using dag::NodeId;
 using views::Indices;
 
-/// State in shares, gathered and reduced in rounds; forwards that run again, and what waits on the host.
+/// Sharded state, gathered and reduced several times; recomputed forwards, and offloaded values.
 constexpr const char* kTreated[] = {R"(use std.models.mlp
 use std.schedules.one_f_one_b
 mesh c(pp: 2, dp: 2)

@@ -50,7 +50,7 @@ std::string work_name(const dag::Dag& dag, const dag::Node& node) {
   return std::string(pass_name(node.pass)) + (dag.context->text(dag.chunks[node.chunk.index()].name).starts_with("stage0") ? "a" : "b") + std::to_string(node.instance.at[0]);
 }
 
-/// Work of the first rank in its order, with gathers and what they are for: `(Fa0 Fa1) Fa0 Fa1`.
+/// The work of the first rank in its order, with gathers and the work they serve: `(Fa0 Fa1) Fa0 Fa1`.
 std::string first_rank(const dag::Dag& dag) {
   std::string text;
   for (const dag::NodeId id : dag.order) {
@@ -78,7 +78,7 @@ TEST(Gathers, StandWhereTheOrderSays) {
   std::optional<LawRun> wanted;
   for (const GatherRow& row : {
            GatherRow{"F a mb[0..2]; F b mb[0..2]; B b mb[0..2]; B a mb[0..2]", "(Fa0 Fa1) Fa0 Fa1 (Fb0 Fb1 Bb0 Bb1) Fb0 Fb1 Bb0 Bb1 (Ba0 Ba1) Ba0 Ba1"},
-           // From the start of the step, and what goes on without a break reads it too.
+           // From the start of the step; the uninterrupted work after it also reads it.
            GatherRow{"F b.gather; F a mb[0..2]; F b mb[0..2]; B b mb[0..2]; B a mb[0..2]", "(Fb0 Fb1 Bb0 Bb1) (Fa0 Fa1) Fa0 Fa1 Fb0 Fb1 Bb0 Bb1 (Ba0 Ba1) Ba0 Ba1"},
            GatherRow{"F a mb[0]; B a.gather; F a mb[1]; F b mb[0..2]; B b mb[0..2]; B a mb[0..2]", "(Fa0 Fa1) Fa0 (Ba0 Ba1) Fa1 (Fb0 Fb1 Bb0 Bb1) Fb0 Fb1 Bb0 Bb1 Ba0 Ba1"},
            GatherRow{"F a mb[0..2]; F b mb[0..2]; B b mb[0..2]; B a.gather mb[0]; B a mb[0]; B a.gather mb[1]; B a mb[1]",
@@ -103,7 +103,7 @@ TEST(Gathers, StandWhereTheOrderSays) {
   }
 }
 
-// With `recompute` a gather for a backward is for what runs again before it, too.
+// With `recompute` a gather for a backward also serves the recomputed forward before it.
 TEST(Gathers, OfWhatRunsAgain) {
   Context context;
   const RandomProgram read = read_program(context, with_line(two_units("F a mb[0..2]; F b mb[0..2]; B b mb[0..2]; B a.gather; B a mb[0..2]"), "recompute stage[0]"));

@@ -37,7 +37,7 @@ train small = noisy(layers: 8) on cluster {
 )";
 }
 
-/// A model of the library with small sizes; `data` is what its inputs need.
+/// A model of the library with small sizes; `data` fits its inputs.
 std::string model_source(const LibraryCase& each, const LibraryDeclaration& model, const std::string& data) {
   std::string arguments;
   for (const LibraryParam& param : model.params) arguments += (arguments.empty() ? "" : ", ") + param.name + ": " + (param.name == "layers" ? "6" : "4");
@@ -95,7 +95,7 @@ TEST_P(Library, KeepsAllBitsInF32) {
   LawRun run;
   expect_values_of_one_device(gpt_source(GetParam()), run, tensor::DType::f32);
   expect_values_of_one_device(gpt_source(GetParam(), "zero: 2"), run, tensor::DType::f32);
-  // What is cut changes no bit where gradients are reduced alike.
+  // Sharding changes no bit if gradients are reduced alike.
   LawRun gradients, parameters;
   expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: run"), gradients, tensor::DType::f32);
   expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: run, prefetch: 2"), parameters, tensor::DType::f32);
@@ -150,7 +150,7 @@ TEST(LibraryModels, EveryModelFitsASchedule) {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Library, testing::ValuesIn(library_cases()), [](const auto& each) { return each.param.schedule; });
 
-/// Orders below stages name what stands around the regions that they name: blocks, and inside of a block with overlap.
+/// Orders below stages name the regions around the ones with work: blocks, and inside a block with overlap.
 constexpr const char* kLooseWork[] = {
     R"(use std.models.gpt
 mesh pair(d: 2, dp: 2)

@@ -1,4 +1,4 @@
-// Law 3: the planned peak is what the runtime uses.
+// Law 3: the planned peak equals the memory that the runtime uses.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::int64_t written_end(const dag::Role& role) {
 
 TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
   std::size_t dense = 0;
-  // What is dropped is zero, as memory is that nobody wrote.
+  // Dropped elements are zero, like untouched memory.
   for_each_law(25, {.dropout = false}, [&](DrawnLaw& law, Random&) {
     const LawRun run = law.program.run({});
     ASSERT_EQ(run.touched_bytes.size(), run.arena_bytes.size());

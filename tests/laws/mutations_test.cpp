@@ -1,4 +1,4 @@
-// Any change to a planned text is refused: on what the compiler makes of library schedules and of sample programs.
+// Any change to a planned text is refused: on plans of library schedules and of sample programs.
 
 #include "tests/mutations/mutations.h"
 

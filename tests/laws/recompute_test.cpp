@@ -1,4 +1,4 @@
-// What runs again or waits on the host changes no bit, and the memory that a plan with it promises is what the run uses. What is frozen stays.
+// Recomputation and offload change no bit, and the planned memory of such a plan equals the memory of the run. Frozen parameters do not change.
 
 #include <gtest/gtest.h>
 
@@ -115,7 +115,7 @@ std::size_t most_kept(const dag::Dag& dag, const dag::Role& role) {
     std::pair<dag::ChunkId, dag::Instance> of;
     std::size_t first, last;
   };
-  std::vector<Span> spans;  // from what makes or fetches it to the last that reads it
+  std::vector<Span> spans;  // from the node that makes or fetches it to its last reader
   const auto backward_reads = [&](dag::Port port) {
     for (const dag::Action& action : role.actions) {
       const dag::Node& node = dag.node(action.node);
@@ -214,7 +214,7 @@ TEST(Offload, WhoIsReadLastLeaves) {
   }
 }
 
-/// Backwards in an order of their own, of which three places make five leave; four could not do.
+/// Backwards in an irregular order, from which with three places five values are offloaded; four could not suffice.
 TEST(Offload, AsFewLeaveAsCan) {
   Compiled out(Compiled::Text{with_all(with_all(six_layers("    partition model into stage: 1\n    place stage[0] on pp[0]\n    split batch into mb: 8\n    offload stage with window: 3\n"
                                                   "    order { rank r in pp { cursor a = stage[0] mb[0..8] backward stage[0] mb[[3, 1, 0, 2, 7, 5, 6, 4]]; repeat 8 { F a }; repeat 8 { B a } } }\n"),
@@ -223,7 +223,7 @@ TEST(Offload, AsFewLeaveAsCan) {
   EXPECT_EQ(copies_to_host(out.program.dag(), out.program.dag().plan->roles[0]), 5);
 }
 
-/// A backward that reads what two instances saved has both, and what comes back for it stands before it.
+/// A backward that reads values saved by two instances has both, and the fetched one is back before it.
 TEST(Offload, ABackwardReadsWhatSeveralInstancesSaved) {
   const std::string text =
       "model net() {\n    input x: tensor[batch, dim]\n    let a = layer(x)\n    let b = layer(a)\n    let c = join(a, b)\n    let d = join(a, c)\n    loss square(join(b, d))\n}\n"
@@ -242,7 +242,7 @@ TEST(Offload, ABackwardReadsWhatSeveralInstancesSaved) {
   }
 }
 
-/// Under 1F1B one microbatch waits at a time, however many there are: what came back makes room.
+/// Under 1F1B one microbatch at a time is on the host, however many there are: a fetch frees its room.
 TEST(Offload, HostMemoryIsUsedAgain) {
   const auto host_bytes = [](int microbatches) {
     Compiled out(Compiled::Text{with_all(with_all(six_layers("    offload stage\n"), "pp, 4", "pp, " + std::to_string(microbatches)), "batch: 32", "batch: " + std::to_string(8 * microbatches))});
@@ -276,7 +276,7 @@ TEST(Offload, StateOfAsManyBucketsStaysAsTheWindowSays) {
   }
 }
 
-/// Where no order speaks, too.
+/// Also without an order.
 TEST(Recompute, RunsDirectlyBeforeItsBackward) {
   Compiled again(Compiled::Text{with_all(six_layers("    partition model into stage: 2\n    for s in 0..2 { place stage[s] on pp[s] }\n    split batch into mb: 4\n    recompute stage\n"), "    one_f_one_b(pp, 4)\n", "")});
   ASSERT_TRUE(again.program);
@@ -326,14 +326,14 @@ TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
       EXPECT_TRUE(!keeps || buffer.cls == dag::BufferClass::parameters);
     }
   }
-  // Nothing flows back into what is frozen from the first layer on.
+  // If everything from the first layer on is frozen, no gradient flows back.
   for (const dag::Chunk& chunk : dag.chunks) {
     const dag::Body& backward = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::B)].index()];
     EXPECT_EQ(std::count_if(backward.outputs.begin(), backward.outputs.end(), [](const dag::BodyPort& port) { return port.kind == dag::PortKind::data; }), chunk.name == dag.chunks.back().name) << dag.context->text(chunk.name);
   }
 }
 
-/// With `zero: 3` a device keeps a block of what is frozen, too, and gathers it where work reads it; else it keeps all of it.
+/// With `zero: 3` a device keeps only its shard of frozen parameters, too, and gathers them for the work that reads them; otherwise it keeps all of them.
 TEST(Freeze, WeightsAreCutAsParametersAre) {
   for (std::uint32_t zero = 0; zero <= 3; ++zero) {
     SCOPED_TRACE(zero);

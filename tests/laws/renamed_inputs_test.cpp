@@ -1,4 +1,4 @@
-// Law 1 for integers under another name, which no body saves: whoever reads them, forward or backward, on the first stage or the last, reads the input itself.
+// Law 1 for renamed integers, which no body saves: every reader, forward or backward, on the first stage or the last, reads the input itself.
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ model scores(x: tensor[batch, seq, dim]) -> tensor[batch, seq, class: 7] {
 model scored(x: tensor[batch, seq, dim], t: i64[batch, seq]) -> tensor[batch, seq] { return cross_entropy(scores(x), t) }
 )";
 
-/// How the integers `X`, an `i64[batch, n]`, get to what reads them.
+/// The path of the integers `X`, an `i64[batch, n]`, to their readers.
 const char* const kViews[] = {
     "X",  // calls rename it
     "rename(X, n: seq)",
@@ -49,7 +49,7 @@ const char* const kViews[] = {
     "rename(rename(X, n: k), k: n)",
 };
 
-/// What `net` does with the inputs `a` and `b`, where VIEW(a) is a view of `a`.
+/// The computation of `net` on the inputs `a` and `b`, where VIEW(a) is a view of `a`.
 const char* const kConsumers[] = {
     "loss square(layers(embed(VIEW(a)))); loss 0.5 * square(around(VIEW(b)))",
     "loss scored(layers(embed(VIEW(a))), VIEW(b))",

@@ -1,5 +1,5 @@
-// Timelines of random programs are what their header says, of orders and of plans; a plan takes no more memory than it says (law 3); and the measured bubble is
-// the one that verification finds by itself.
+// Timelines of random programs match the definitions in their header, for orders and for plans; a plan uses no more memory than planned (law 3); and the
+// measured bubble equals the one that verification computes independently.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ void expect_figures(const Timeline& timeline) {
     if (timeline.cause[e] == Timeline::kNone) {
       EXPECT_LE(timeline.start[e], error) << timeline.label(timeline.operation_of(e));
     } else {
-      // Of an operation of several parts an earlier one may be what was waited for, or a later one what waited.
+      // For an operation of several segments an earlier one may be waited for, or a later one may wait.
       const std::uint32_t cause = timeline.cause[e];
       const auto in_parts = [&](std::uint32_t entry) { return timeline.operation_of(entry).first != timeline.operation_of(entry).last; };
       const double made = (in_parts(cause) ? timeline.start : timeline.finish)[cause], waited = (in_parts(e) ? timeline.finish : timeline.start)[e];
@@ -88,7 +88,7 @@ TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
       expect_lanes(*timeline);
       expect_figures(*timeline);
     }
-    // Parts of a forward are the whole of it: a microbatch takes as much time as there are ranks with work, where none does what another does.
+    // Parts of a forward add up to the whole: a microbatch takes as many time units as there are ranks with work, if no two do the same.
     DiagnosticSink forward(context.locations);
     const auto forwards = passes::simulate_operations(*dag, {.f = 1, .bi = 0, .bw = 0, .r = 0}, forward);
     ASSERT_TRUE(forwards);
@@ -108,7 +108,7 @@ TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
       for (const Timeline::Rank& rank : timeline.ranks) EXPECT_LE(rank.peak_bytes, rank.planned_bytes) << rank.name;
     }
 
-    // What `require` bounds is what the simulator says at default costs, and what the verifier counts.
+    // `require` bounds the simulator's values at default costs, and the verifier's counts.
     DiagnosticSink told(context.locations);
     const auto at_default = passes::simulate_operations(*dag, {}, told);
     ASSERT_TRUE(at_default);

@@ -70,7 +70,7 @@ TEST(Values, InF32AllBitsAreThoseOfOneDevice) {
   });
 }
 
-/// In bf16 every operation rounds to it, wherever it stands: what is cut, placed or run again rounds alike.
+/// In bf16 every operation rounds, on every device: sharded, placed or recomputed operations round alike.
 TEST(Values, InBf16AllBitsAreThoseOfOneDevice) {
   const TemporaryFolder cache;
   int generated = 0;
@@ -99,7 +99,7 @@ TEST(Values, ADelayOfAnyActionChangesNoBit) {
   });
 }
 
-/// No compiler is trusted: random programs, of which a third reads elements at other places than their own. Of bf16 a share of the programs above is generated.
+/// No compiler is trusted: random programs, a third of which read elements at other positions. For bf16 some of the programs above are generated.
 TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
   for (const char* dtype : {"f64", "f32"}) {
@@ -173,8 +173,8 @@ train drawn = net(wide: 3) on grid {
   expect_values_of_one_device(source);
 }
 
-/// Backward work that reads no parameter, on a rank of its own: nothing there reads what the gather behind an update unites, and the update of the next step waits for it
-/// all the same.
+/// Backward work without parameters, on a separate rank: nothing there reads the all-gather after an update, and the update of the next step waits for it all
+/// the same.
 TEST(Values, AnUpdateWaitsForAGatherThatNothingReads) {
   const std::string source = R"(model net() {
     input x: tensor[batch, dim]
@@ -201,8 +201,8 @@ train t = net() on grid {
   expect_values_of_one_device(source);
 }
 
-/// Products of one value with several weights add their gradients to each other (`contract_add`), also where what lies around them is cut finer than the region that
-/// they stand in: they wait for the same, so they stay together.
+/// Products of one value with several weights add their gradients to each other (`contract_add`), also if the regions around them are sharded more finely than
+/// their own region: they have the same waits, so they stay together.
 TEST(Values, ProductsThatAddToEachOtherStayTogether) {
   const std::string model = R"(model inner(h: tensor[batch, wide]) -> tensor[batch, wide] {
     weight w[wide, out: wide] = uniform(0.8)

@@ -1,5 +1,5 @@
-// Whole answers of every request about one program, in goldens: what other tests look for in an answer stands here with all that is around it.
-// Ranges are `line:column-line:column` as the protocol counts them, columns in UTF-16 units behind characters that take two.
+// Whole answers of every request about one program, in goldens: other tests check only parts of an answer. Ranges are `line:column-line:column` as the protocol
+// counts them, columns in UTF-16 units after characters that take two.
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ class Answers : public testing::Test {
   Client client_;
 };
 
-/// What is asked at a place, `^` in an excerpt of the text.
+/// The requests at a position, `^` in an excerpt of the text.
 TEST_F(Answers, AtPlaces) {
   const std::pair<const char*, std::vector<const char*>> asked[] = {
       {"hover",

@@ -1,4 +1,4 @@
-// What arguments and settings mean, at hover and while they are typed.
+// The meaning of arguments and settings, at hover and while they are typed.
 
 #include <gtest/gtest.h>
 

@@ -29,7 +29,7 @@ std::streamsize Pipe::xsputn(const char* bytes, std::streamsize count) {
 
 Pipe::int_type Pipe::underflow() {
   std::unique_lock lock(mutex_);
-  // What never comes is a failed test, not one that hangs.
+  // A missing answer is a failed test, not a hang.
   const bool came = arrived_.wait_for(lock, std::chrono::minutes(2), [&] { return closed_ || !waiting_.empty(); });
   if (!came) throw std::runtime_error("nothing came for two minutes");
   if (waiting_.empty()) return traits_type::eof();
@@ -148,7 +148,7 @@ void Client::replace(const std::string& path, const std::string& text) {
 
 json::Array Client::raw_diagnostics(const std::string& path) {
   const std::string uri = lsp::uri_of(path);
-  // The answer to a later request comes behind nothing that a check says: what counts is the version.
+  // The answer to a later request does not imply the end of a check: the version counts.
   for (;;) {
     const auto found = published_.find(uri);
     if (found != published_.end() && found->second.getInteger("version") == texts_[path].version) {

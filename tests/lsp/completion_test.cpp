@@ -1,4 +1,4 @@
-// Completion: exactly what can stand at places of each kind; and whatever stands in the library and the examples is offered there.
+// Completion: exactly the words that are possible at positions of each kind; and every word in the library and the examples is offered at its position.
 
 #include <gtest/gtest.h>
 
@@ -113,7 +113,7 @@ bool is_chosen(std::string_view text, const std::vector<parse::Lexeme>& all, std
   for (const std::string_view declares : {"use", "param", "mesh", "def", "schedule", "model", "train", "let", "var", "for", "rank", "cursor", "weight", "input", "region", "stream"}) {
     if (before == declares) return true;
   }
-  // A declaration's parameters, axes and dimensions; the second weight of a line; `backward` on a line of its own.
+  // A declaration's parameters, axes and dimensions; the second weight of a line; `backward` on a separate line.
   const std::size_t line = text.rfind('\n', all[at].begin) + 1;
   const std::string_view first = text.substr(line, text.find(' ', line) - line);
   const bool declares = first == "def" || first == "schedule" || first == "model" || first == "mesh";

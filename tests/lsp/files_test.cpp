@@ -1,4 +1,4 @@
-// What happens to files behind the server: deleted, renamed, back again, while they are open or used.
+// Changes of files on disk without the server: deleted, renamed, restored, while they are open or used.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -99,7 +99,7 @@ TEST_F(Files, OneThatIsDeletedWhileOpenIsItsText) {
   EXPECT_EQ(client.diagnostics(main_), "3:21 P2010 there is no `breadth` here\n");
   client.edit(main_, " + breadth", "");
   EXPECT_NE(hover(client, main_, "= dep^th()").find("def depth"), std::string::npos);
-  // Closed it is gone: for who uses it, and for itself.
+  // Once closed it is gone: for files that use it, and for itself.
   close(client, library_);
   client.wait_for(main_, "P1001");
   EXPECT_EQ(hover(client, library_, "def de^pth"), "null");
@@ -116,7 +116,7 @@ TEST_F(Files, OneThatIsUsedVanishesAndComesBack) {
   client.wait_for(main_, "P1001");
   folder_.write("lib.pipe", "def width() -> int { return many }\n");
   told(client, library_, 1);
-  client.wait_for(library_, "there is no `many` here");  // what is wrong there is told there
+  client.wait_for(library_, "there is no `many` here");  // errors of that file are reported in that file
   folder_.write("lib.pipe", kLibrary);
   told(client, library_, 2);
   client.wait_for(library_, "\"diagnostics\":[]");

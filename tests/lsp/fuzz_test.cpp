@@ -73,7 +73,7 @@ json::Object params_of(Random& random, Client& client, std::string_view method) 
   return params;
 }
 
-/// The diagnostics behind the whole check: what names and types say is published before. A plan is asked for behind all checks.
+/// The diagnostics after the whole check: those of names and types are published earlier. A plan is requested after all checks.
 std::string checked(Client& client) {
   json::Object lens = client.file(kPath);
   lens["data"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"name", "none"}};
@@ -107,7 +107,7 @@ TEST(Fuzz, RandomEditsAndRequestsGiveAnswersForTheNewestText) {
       }
     }
     for (const std::int64_t id : asked) client.answer(id);
-    // What it says now is what a fresh server says.
+    // Its diagnostics now equal those of a fresh server.
     Client fresh(disk);
     fresh.open(kPath, client.text(kPath));
     for (const char* method : {"documentSymbol", "semanticTokens/full", "foldingRange"}) {

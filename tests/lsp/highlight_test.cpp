@@ -1,4 +1,4 @@
-// What is highlighted with an operation: its other passes, or the other end of a communication.
+// Highlights of an operation: its other passes, or the other end of a communication.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ const std::string kText =
     "}\n"
     "schedule other() { order { rank r in p { F a; F stage[r].send mb[0] } } }\n";
 
-/// `8 F a | 8 B a`: what is highlighted, with its lines from 1.
+/// `8 F a | 8 B a`: the highlights, with their lines from 1.
 std::string highlighted(Client& client, const std::string& place) {
   std::vector<std::string> lines;
   std::istringstream text(kText);
@@ -60,18 +60,18 @@ TEST(Highlight, OperationsThatBelongTogether) {
       {"^F a; F stage[r].send mb[0]\n", "11 F a | 12 B a | 12 BW a"},
       {"B^W a", "11 F a | 12 B a | 12 BW a"},
       {"{ ^F stage[2] mb[3]", "16 F stage[2] mb[3] | 16 B stage[2] mb[3]"},
-      // Of the stage that a rank has, whichever it is: forwards are received where forwards are sent.
+      // For the stage of a rank: forwards are received where forwards are sent.
       {"a; F stage[r].^send mb[0]\n", "11 F stage[r].recv mb[0] | 11 F stage[r].send mb[0]"},
       {"a; ^F stage[r].send mb[0]\n", "11 F stage[r].recv mb[0] | 11 F stage[r].send mb[0]"},
       {"B stage[r].rec^v mb[1]", "12 B stage[r].recv mb[1] | 12 BI stage[r].send mb[1]"},
       {"F stage[r].rec^v mb[1]", "13 F stage[r].recv mb[1]"},
       {"B stage[r].red^uce", "14 B stage[r].reduce"},
-      // Of stages with numbers: from one to the next, and back.
+      // For stages with numbers: from one to the next, and back.
       {"F stage[2].se^nd mb[3]", "16 F stage[2].send mb[3] | 17 F stage[3].recv mb[3]"},
       {"^B stage[2].send mb[3]", "16 B stage[2].send mb[3] | 17 B stage[1].recv mb[3]"},
       {"F stage[3].re^cv mb[3]", "16 F stage[2].send mb[3] | 17 F stage[3].recv mb[3]"},
       {"F stage[2].re^cv mb[3]", "17 F stage[2].recv mb[3]"},
-      // Streams speak of parts of work, whatever its passes.
+      // Streams name parts of work, in every pass.
       {"p2p: model.se^nd", "4 model.send | 4 model.recv"},
       {"model.re^cv", "4 model.send | 4 model.recv"},
       {"own: stage[0].se^nd", "5 stage[0].send | 5 stage[0].recv"},

@@ -1,4 +1,4 @@
-// What is asked of a text that is edited meanwhile, or cancelled: a file that is slow to read holds the threads where they are.
+// Requests about a text that is edited meanwhile, or cancelled: a file that is slow to read blocks the threads.
 
 #include <gtest/gtest.h>
 
@@ -26,13 +26,13 @@ class Obsolete : public testing::Test {
   ~Obsolete() override { disk_.open(); }
 
   json::Value hover(const std::string& path, const std::string& place) { return client_.request("textDocument/hover", client_.at(path, place)); }
-  /// Of an error; 0: an answer.
+  /// The code of an error; 0: an answer.
   std::int64_t code(std::int64_t id) {
     const json::Value answer = client_.answer(id);
     const json::Object* object = answer.getAsObject();
     return object != nullptr ? object->getInteger("code").value_or(0) : 0;
   }
-  /// Something that the server does behind what was sent before.
+  /// A request that the server handles after all earlier ones.
   void settle() { client_.request("workspace/nothing", {}); }
 
   SlowDisk disk_{"def depth() -> int { return 4 }\n"};
@@ -81,7 +81,7 @@ TEST_F(Obsolete, SettingsThatChangeNothingEndNothing) {
     client_.notify("workspace/didChangeConfiguration", json::Object{{"settings", json::Object{{"piper", json::Object{{"values", json::Object{{"width", width}}}}}}}});
     settle();
   };
-  choose("4");  // the first ones end what was asked without them
+  choose("4");  // the first ones end the earlier requests
   const std::int64_t with = client_.ask("textDocument/hover", client_.at(kOther, "mesh ^grid"));
   choose("4");
   disk_.open();

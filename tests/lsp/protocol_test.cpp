@@ -80,19 +80,19 @@ TEST(Protocol, WhatComesOutOfOrderChangesNothing) {
   const auto edit = [&](json::Object start, json::Object end, const char* with) {
     return json::Object{{"range", json::Object{{"start", std::move(start)}, {"end", std::move(end)}}}, {"text", with}};
   };
-  // Never opened, closed twice, saved before: nobody has a text.
+  // Never opened, closed twice, saved before: no text is open.
   change("/none.pipe", json::Array{json::Object{{"text", "mesh"}}});
   client.notify("textDocument/didClose", client.file("/none.pipe"));
   client.notify("textDocument/didSave", client.file("/none.pipe"));
   client.open(path, "mesh old(p: 2)\n");
   client.open(path, text);  // opened twice: the second text counts
-  // An end before the start, a place behind the text, no text, no list: the edit does what it can, or nothing.
+  // An end before the start, a position after the text, no text, no list: the edit does as much as it can, or nothing.
   change(path, json::Array{edit(place(0, 8), place(0, 2), ""), edit(place(900, 0), place(901, 5), "// end\r\n"), json::Object{{"range", 1}}, json::Value(nullptr), json::Value(7)});
   client.notify("textDocument/didChange", client.file(path));
   client.notify("$/cancelRequest", json::Object{{"id", 12345}});
   client.notify("$/cancelRequest", {});
   client.notify("workspace/didChangeWatchedFiles", json::Object{{"changes", json::Array{json::Value(nullptr), json::Object{{"uri", 3}}}}});
-  client.send(json::Object{{"id", 99}, {"result", json::Array{json::Value(nullptr)}}});  // answers to what nobody asked
+  client.send(json::Object{{"id", 99}, {"result", json::Array{json::Value(nullptr)}}});  // answers without a request
   client.send(json::Object{{"id", "none"}, {"error", json::Object{{"code", 1}, {"message", ""}}}});
   client.send(json::Object{{"id", nullptr}, {"method", "textDocument/hover"}});
   EXPECT_EQ(code_of(*client.next().getAsObject()->get("error")), -32600);
@@ -157,7 +157,7 @@ TEST(Protocol, CyclesClosedAndMissingFilesAreDiagnosticsOrNone) {
   client.open("/two.pipe", "use one\n");
   client.open("/one.pipe", "use two\n");
   client.open("/gone.pipe", "use nowhere\nmesh m(p: 2)\n");
-  // The `use` that comes back is told where it stands.
+  // The `use` that closes the cycle is reported at its own location.
   client.wait_for("/one.pipe", "uses itself");
   client.wait_for("/two.pipe", "uses itself");
   EXPECT_NE(client.diagnostics("/gone.pipe").find("P1001"), std::string::npos);

@@ -1,4 +1,4 @@
-// New names: what is followed, and what is refused because the program or its data would be others.
+// New names: the references that follow, and refusals because the program or its data would change.
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ class Rename : public testing::Test {
     params["newName"] = name;
     return client_.request("textDocument/rename", std::move(params));
   }
-  /// `main.pipe 4 | nets.pipe 1`: the lines with edits, or why there are none.
+  /// `main.pipe 4 | nets.pipe 1`: the lines with edits, or the reason why there are none.
   static std::string edits_of(const json::Value& answer) {
     const json::Object* changes = answer.getAsObject()->getObject("changes");
     if (changes == nullptr) return answer.getAsObject()->getString("message").value_or("").str();
@@ -91,7 +91,7 @@ TEST_F(Rename, FollowsWhatMeansTheSameAndSaysWhyNot) {
       {kMain, "cut(p, ^m:", "parts", "main.pipe 8 | plans.pipe 2 5"},
       {kNets, "model to^wer", "net", "main.pipe 4 | nets.pipe 1"},
       {kNets, "= fa^r(h)", "distant", "nets.pipe 5 13"},
-      // What it would break is told.
+      // The error that it would cause is reported.
       {kNets, "tower(lay^ers", "width", "with `width` in place of `layers` there would be an error: `width` is declared already, at /nets.pipe:1"},
       {kPlans, "for ^s in", "stage", "with `stage` in place of `s` there would be an error: `stage` is an `int` here, not a selector, at /plans.pipe:4"},
       {kPlans, "half(^of", "less", "with `less` in place of `of` there would be an error: `less` is declared already, at /plans.pipe:1"},

@@ -235,7 +235,7 @@ TEST(Requests, HintsTellWhatLoopsLeaveToCursors) {
     return found;
   };
   EXPECT_EQ(hints(kNet), "17 left(F a) = 3, 4\n18 left(F a) = 0; left(B a) = 1, 0\n19 left(B a) = 0\n");
-  // Loops around loops speak for those inside; cursors that a function takes are those of its caller; halves of backwards wait for `BW`.
+  // Outer loops stand for the inner ones; cursors that a function takes are those of its caller; halves of backwards wait for `BW`.
   const std::string nested =
       "def warm(a: cursor, n: int) -> steps { repeat n { F a } }\n"
       "schedule s(p: axis, m: int) {\n"
@@ -252,11 +252,11 @@ TEST(Requests, HintsTellWhatLoopsLeaveToCursors) {
       "    }\n"
       "}\n";
   EXPECT_EQ(hints(nested), "1 left(F a) = 0\n10 left(B a) = 0\n");
-  // Those of the same numbers are told together.
+  // Entries with the same numbers are listed together.
   std::string halves = kNet;
   halves.replace(halves.find("repeat left(B a) { B a }"), 24, "repeat left(B a) { BI a; BW a }");
   EXPECT_EQ(hints(halves), "17 left(F a) = 3, 4\n18 left(F a) = 0; left(B a) = 1, 0\n19 left(B a, BW a) = 0\n");
-  // Where the order is wrong, what was seen before that is told.
+  // If the order is wrong, the findings before the fault are reported.
   std::string wrong = kNet;
   wrong.replace(wrong.find("repeat left(F a)"), 16, "repeat left(B a)");
   EXPECT_EQ(hints(wrong).substr(0, 20), "17 left(F a) = 3, 4\n");
@@ -341,7 +341,7 @@ TEST(Requests, CallsAreFollowedBothWays) {
   EXPECT_NE(outgoing.find("\"name\":\"plain\""), std::string::npos) << outgoing;
   EXPECT_NE(outgoing.find("\"name\":\"mlp\""), std::string::npos) << outgoing;
   EXPECT_EQ(outgoing.find("\"name\":\"width\""), std::string::npos) << outgoing;
-  // Into the library: what its `mlp` calls.
+  // Into the library: the functions that its `mlp` calls.
   const json::Value mlp = item("= ml^p(");
   EXPECT_NE(line(mlp).find("models/mlp.pipe"), std::string::npos) << line(mlp);
   EXPECT_NE(calls("callHierarchy/outgoingCalls", mlp).find("fromRanges"), std::string::npos);
@@ -400,7 +400,7 @@ TEST(Requests, HalfTypedTextKeepsTheRestWorking) {
   EXPECT_EQ(client.diagnostics(kPath).substr(0, 3), "11:");
 }
 
-// What colours words by itself knows the words of the language.
+// The grammars of editors know the words of the language.
 TEST(Editors, GrammarsNameEveryKeyword) {
   for (const char* path : {"editors/vscode/syntaxes/pipe.tmLanguage.json", "editors/emacs/piper-mode.el", "editors/tree-sitter-piper/grammar.js"}) {
     std::ifstream stream(path);

@@ -168,7 +168,7 @@ class Mutator {
 
   // ---- nodes -------------------------------------------------------------------------------------------------------------
 
-  /// Where an attribute begins; a location's chain of calls has words of its own.
+  /// The start of an attribute; a location's chain of calls has its own words.
   static std::size_t attribute(const std::string& line, const std::string& key) {
     const std::size_t at = line.find(key);
     return at < line.find(" loc(") ? at : std::string::npos;
@@ -184,7 +184,7 @@ class Mutator {
     delete_and_duplicate(line, "node");
     remove_wholly(line);
     attributes(line, number, nodes);
-    // Another node of the same kind and the next one: what is redirected goes there.
+    // Another node of the same kind and the next one: redirected references go there.
     std::optional<std::size_t> alike;
     for (std::size_t k = 1; k < nodes.size() && !alike; ++k) {
       const std::size_t other = nodes[(number + k) % nodes.size()];
@@ -269,7 +269,7 @@ class Mutator {
     changes.push_back(std::move(change));
   }
 
-  /// Attributes that say what a line is about: the chunk and pass of a message, samples, axes, classes of edges, temporal edges.
+  /// Attributes that identify the subject of a line: the chunk and pass of a message, samples, axes, classes of edges, temporal edges.
   void attributes(std::size_t line, std::size_t number, const std::vector<std::size_t>& nodes) {
     const std::string& text = lines_[line];
     const dag::Node& node = dag_.nodes[number];
@@ -302,7 +302,7 @@ class Mutator {
       const std::size_t end = std::min(text.find(" with ", over), text.find(" on ", over));
       add("joins no axis", line, text.substr(0, over + 6) + "()" + text.substr(end));
     }
-    // Behind what comes later, itself, and what no device of its own runs.
+    // After later nodes, itself, and nodes that none of its devices runs.
     const auto ordered_after = [&](const std::string& other) {
       const bool has = attribute(text, " after ") != std::string::npos;
       add("order after `" + other + "`", line, text.substr(0, end_of_line) + (has ? ", " : " after ") + other + text.substr(end_of_line));
@@ -378,7 +378,7 @@ class Mutator {
 
   void sizes_and_classes(const BufferLine& place) {
     const dag::Buffer& buffer = dag_.plan->roles[place.role].buffers[place.buffer];
-    // What an action scratches is no fact of this text.
+    // The scratch of an action is not a fact of this text.
     if (buffer.cls == dag::BufferClass::workspace) return;
     numbers(place.line, " bytes ", {-1, 1, 64});
     const std::string& text = lines_[place.line];
@@ -468,7 +468,7 @@ class Mutator {
       const auto own = std::find(names.begin(), names.end(), at(text, token));
       if (own == names.end()) continue;
       const auto number = static_cast<std::size_t>(own - names.begin());
-      // What nobody reads may be written anywhere that is free.
+      // A value without a reader may be written to any free memory.
       if (from > text.find("writes (") && independence_.unread(action(place).node, index)) continue;
       // The next buffer of other bytes, and another name for the same.
       bool elsewhere = false, same = false;
@@ -538,7 +538,7 @@ MutationReport run_mutations(std::string_view text, std::size_t limit) {
     report.survivors.push_back("the text is no legal plan:\n" + render_text(sink.sorted(), context.locations.files()));
     return report;
   }
-  // Printed text has one node or action per line and no comments; ids are those of its own parse.
+  // Printed text has one node or action per line and no comments; ids are those of this parse.
   const std::string printed = print(*dag);
   Context own;
   DiagnosticSink own_sink(own.locations);

@@ -162,7 +162,7 @@ class Changes {
     }
   }
 
-  /// Of the buckets of a role: behind each parameter up to the next, in every buffer that has room for all of them, slot by slot.
+  /// The gaps in the buckets of a role: after each parameter up to the next, in every buffer that has room for all of them, slot by slot.
   std::vector<Gap> gaps_of(const dag::Role& role) const {
     std::vector<Gap> gaps;
     for (const Buffer& buffer : role.buffers) {

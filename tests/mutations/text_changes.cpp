@@ -104,7 +104,7 @@ class Changes {
   }
 
  private:
-  /// Every match of a line on its own; what a location says is no part of it.
+  /// Replaces every match of a line separately; the text of a location does not count.
   void replace(const Rule& rule, const std::regex& find, std::size_t line) {
     const std::string text = lines_[line].substr(0, lines_[line].find(" loc(")), rest = lines_[line].substr(text.size());
     for (std::sregex_iterator match(text.begin(), text.end(), find), end; match != end; ++match) {
@@ -112,7 +112,7 @@ class Changes {
     }
   }
 
-  /// Those of the mesh.
+  /// The axes of the mesh.
   std::vector<std::string> axes() const {
     std::vector<std::string> axes;
     const auto mesh = std::find_if(lines_.begin(), lines_.end(), [](const std::string& line) { return line.starts_with("mesh "); });
@@ -201,7 +201,7 @@ class Changes {
     }
   }
 
-  /// Another line in the place of one; empty: none.
+  /// Adds a change that puts another line in the place of one; empty: removes it.
   void add(const std::string& what, std::size_t line, const std::string& replacement) {
     if (replacement == lines_[line]) return;
     TextChange change{what + ": " + lines_[line] + "\n  becomes: " + replacement, {}};

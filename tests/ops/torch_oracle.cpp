@@ -42,7 +42,7 @@ struct Named {
     for (const Symbol name : names) list.push_back(position(name));
     return list;
   }
-  /// With the dimensions of `target` in its order, extent 1 where this one has none.
+  /// The tensor with the dimensions of `target` in its order, extent 1 for missing ones.
   at::Tensor aligned(const Type& target) const {
     std::vector<std::int64_t> order;
     std::vector<std::int64_t> shape;
@@ -105,7 +105,7 @@ std::vector<at::Tensor> derivative(Op op, std::vector<Named> in, const std::vect
 }
 
 std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::vector<Type>& results, const Attrs& attrs, const DropoutMask& keeps) {
-  // Small tensors gain nothing from OpenMP's threads, and the thread sanitizer takes their uninstrumented barriers for none.
+  // Small tensors gain nothing from OpenMP's threads, and the thread sanitizer does not see their uninstrumented barriers.
   [[maybe_unused]] static const bool one_thread = (at::set_num_threads(1), true);
   const auto x = [&](std::size_t i) { return in[i].aligned(results[0]); };
   const auto raw = [&](std::size_t i) { return in[i].tensor; };
@@ -151,7 +151,7 @@ std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::
       const std::int64_t behind = attrs.extent - attrs.from - raw(0).size(dim());
       return {at::constant_pad_nd(raw(0).movedim(dim(), -1), {attrs.from, behind}).movedim(-1, dim())};
     }
-    case Op::shift: {  // `roll` brings in at one end what leaves at the other; the padding keeps them apart
+    case Op::shift: {  // `roll` brings in at one end the elements that leave at the other; the padding separates them
       const std::int64_t size = raw(0).size(dim());
       return {at::slice(at::roll(at::constant_pad_nd(raw(0).movedim(dim(), -1), {size, size}), attrs.from, -1), -1, size, 2 * size).movedim(-1, dim())};
     }

@@ -1,4 +1,4 @@
-// What `build` makes is verified on the way to a plan, before anybody makes kernels of it.
+// The DAG of `build` is verified on the way to a plan, before kernels are generated from it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 struct Fault {
   const char* name;
   std::function<void(tensor::Graph& model)> make;
-  Code code;  // what the verifier says
+  Code code;  // of the verifier's diagnostic
 };
 
 TEST(BuiltPromise, AWrongGraphIsAMistakeOfTheCompilerAndGetsNoKernels) {

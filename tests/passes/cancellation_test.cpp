@@ -1,4 +1,4 @@
-// Who no longer wants a plan is heard soon: passes and ir/verify poll by what they visit, and end at every poll.
+// A cancelled plan ends soon: passes and ir/verify poll by the number of visited items, and end at every poll.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -80,7 +80,7 @@ TEST(Cancellation, EveryPollEndsTheWork) {
   }
 }
 
-/// Where several threads work, whichever polls.
+/// With several threads any of them may poll.
 TEST(Cancellation, LargeProgramsEndAtAnyPoll) {
   Program program(2500);
   const Counter counter;

@@ -1,4 +1,4 @@
-// Layouts of the values of a model: from what directives divide, by rows.
+// Layouts of the values of a model, as rows: derived from the directives.
 
 #include "passes/build/derive_layouts.h"
 
@@ -62,7 +62,7 @@ TEST(DeriveLayouts, FollowFromWhatIsDividedByRows) {
   EXPECT_EQ(of("z"), "<dp: batch, tp: batch>");
   EXPECT_EQ(of("s"), "<dp: +, tp: +>");
   ASSERT_EQ(net.model.grads.size(), 2u);
-  // That of `gain` passes through what is made of parameters alone.
+  // The layout of `gain` passes through functions of parameters alone.
   for (const ParamGrad& grad : net.model.grads) EXPECT_EQ(net.text(layouts.of(grad.value)), "<dp: +, tp: +>");
 }
 

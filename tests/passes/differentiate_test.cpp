@@ -1,4 +1,4 @@
-// Differentiation: derivatives against central finite differences, tags, and what is not emitted.
+// Differentiation: derivatives against central finite differences, tags, and nodes that are not emitted.
 
 #include "passes/build/differentiate.h"
 
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Differentiate, EveryOp, ::testing::ValuesIn([] {
                          }()),
                          [](const auto& test) { return std::string(tensor::info(test.param).name); });
 
-/// A rule that forgets an operand is found where it stands, not by what its gap leads to.
+/// A rule that forgets an operand is reported at the rule, not by later consequences.
 TEST(Differentiate, AMissingAdjointIsAnInternalError) {
   Context context;
   Graph graph(context);
@@ -279,7 +279,7 @@ TEST_F(Models, TiedWeightsHaveOneContributionPerUse) {
 }
 
 TEST(Differentiate, AParameterThatIsItsOwnAdjointIsCopied) {
-  // d(w + v) is the adjoint of both: each contribution is a value of its own, made where the use stands.
+  // d(w + v) is the adjoint of both: each contribution is a separate value, made at its use.
   Context context;
   Graph graph(context);
   Builder build(graph);

@@ -1,4 +1,4 @@
-// What is refused when directives are applied, and in which words.
+// Refusals of directives, with their messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -183,7 +183,7 @@ const Refusal kRefusals[] = {
     {"norm_over_unlike_sets", Code::sets_do_not_gather, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
 };
 
-/// The message says what to write.
+/// The message itself says what to write.
 constexpr Code kWithoutHint[] = {Code::selector_matches_nothing, Code::not_positive, Code::sizes_do_not_match, Code::setting_out_of_range};
 
 TEST(Directives, RefusalsSayWhatAndWhere) {

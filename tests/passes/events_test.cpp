@@ -12,7 +12,7 @@ namespace {
 using test::for_each_case;
 using test::Random;
 
-/// The actions of one rank with what they need.
+/// The actions of one rank with their dependencies.
 struct Case {
   std::vector<Slot> slots;
   std::size_t streams = 1;

@@ -15,7 +15,7 @@
 namespace piper::test {
 namespace {
 
-/// A folder per pass: NAME.pir is a text that it takes, NAME.expected.pir what it makes of it; of `build`, which takes a model, there is the latter alone.
+/// A folder per pass: NAME.pir is an input text, NAME.expected.pir the result; `build`, whose input is a model, has only the latter.
 const std::filesystem::path kFolder = "tests/passes/testdata/passes";
 
 std::filesystem::path text_of(std::string_view pass, std::string_view name, std::string_view ending) { return kFolder / pass / (std::string(name) + std::string(ending)); }
@@ -130,7 +130,7 @@ TEST(Levels, TextsOfEveryPass) {
   }
 }
 
-/// What a text says of layouts comes from lines that its directives must still have.
+/// Layouts in a text must come from lines that its directives still have.
 TEST(Levels, LayoutsOfOtherLines) {
   Levels levels;
   StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});

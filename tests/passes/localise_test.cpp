@@ -1,4 +1,4 @@
-// Bodies: what chunks compute piece by piece and microbatch by microbatch is what the whole graph computes.
+// Bodies: the results of chunks, segment by segment and microbatch by microbatch, equal those of the whole graph.
 
 #include "passes/build/localise.h"
 

@@ -111,7 +111,7 @@ TEST(memory_layout, keeps_many_holes_apart) {
   });
 }
 
-// What takes steps by the square of the values does not end.
+// A quadratic number of steps would not end.
 TEST(memory_layout, takes_many_values_that_leave_holes) {
   constexpr std::uint32_t kCount = 300'000;
   std::vector<Lifetime> values;

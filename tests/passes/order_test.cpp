@@ -1,4 +1,4 @@
-// Orders, streams and requirements: what they mean, and what is refused with which words.
+// Orders, streams and requirements: their meaning, and refusals with their messages.
 #include <gtest/gtest.h>
 
 #include "passes/order/orders_table.h"
@@ -14,7 +14,7 @@ namespace {
 using directive::Part;
 using Op = OrderedOp;
 
-/// Two stages on two ranks and two microbatches, unless told otherwise; each test adds an order.
+/// Two stages on two ranks and two microbatches by default; each test adds an order.
 struct Program {
   Context context;
   DiagnosticSink sink{context.locations};
@@ -89,12 +89,12 @@ Diagnostic expect_error(Program& program, Code code, std::string_view message, s
   EXPECT_EQ(found[0].code, code) << program.reports();
   EXPECT_EQ(found[0].message, message);
   EXPECT_TRUE(found[0].range.valid() || code == Code::too_many_streams);
-  // The hint of a measure names what was tried; the passes by themselves try nothing.
+  // The hint of a measure names the values tried; the passes by themselves try none.
   EXPECT_EQ(found[0].hint.empty(), code == Code::measure_out_of_bounds);
   return found[0];
 }
 
-// ---- what an order means ---------------------------------------------------------------------------------------------------
+// ---- the meaning of an order -----------------------------------------------------------------------------------------------
 
 TEST(Order, IsWhatEachRankRuns) {
   Program program;
@@ -237,7 +237,7 @@ TEST(OrdersTable, PlacementPerInstanceHasNone) {
   EXPECT_TRUE(passes::orders_table(*dag).placement.empty());
 }
 
-// ---- what is refused ---------------------------------------------------------------------------------------------------------
+// ---- refusals ----------------------------------------------------------------------------------------------------------------
 
 TEST(OrderErrors, TrimAlongNothing) {
   Program program;
@@ -425,7 +425,7 @@ TEST(StreamErrors, TooManyOnOneRank) {
 }
 
 TEST(Streams, CrowdedRanksArePooled) {
-  // Stage 0 of every microbatch sends to a rank of its own.
+  // Stage 0 of every microbatch sends to a separate rank.
   Context context;
   DiagnosticSink sink(context.locations);
   StrategyBuilder build(context, {{"pp", 100}});
@@ -439,7 +439,7 @@ TEST(Streams, CrowdedRanksArePooled) {
   EXPECT_LE(dag->streams.size(), 64u);
 }
 
-// ---- what runs again -----------------------------------------------------------------------------------------------------------
+// ---- recomputation -------------------------------------------------------------------------------------------------------------
 
 directive::Recompute recompute(Program& program, std::vector<Index> target) { return {{program.build.selector(std::move(target))}, program.build.next_line()}; }
 

@@ -119,7 +119,7 @@ TEST(Partition, OrderOfTheLinesDoesNotMatter) {
             partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 3).partition("half", 2, {}, {{"stage", 0}}); }));
 }
 
-/// Pieces with sums of adjoints as they stand where every piece has devices of its own: then additions keep their order.
+/// Segments with sums of adjoints as if every segment had its own devices: then additions keep their order.
 passes::Pieces placed_pieces(const Graph& model, std::span<const Symbol> selected) {
   passes::Pieces pieces = passes::cut_pieces(model, selected);
   std::vector<passes::PieceDevices> devices(pieces.pieces.size());
@@ -144,7 +144,7 @@ testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::P
   return testing::AssertionSuccess();
 }
 
-/// A row of layers, of which each adds to what it read: the adjoint of every layer's result has two terms, and one of them comes from the layer behind the next.
+/// A row of layers, each of which adds to its input: the adjoint of every layer's result has two terms, one of them from the layer after the next.
 TEST(Pieces, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
   Context context;
   DiagnosticSink sink(context.locations);
@@ -156,7 +156,7 @@ TEST(Pieces, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
   EXPECT_TRUE(adjoints_leave_once(model, pieces));
 }
 
-/// What reads integers alone has no adjoint to hand on: its BI is empty, by itself or with what follows it.
+/// A region whose only inputs are integers has no adjoint to pass on: its BI is empty, by itself or with its successor.
 TEST(Pieces, APieceFedByIntegersHasAnEmptyInputPass) {
   Context context;
   DiagnosticSink sink(context.locations);

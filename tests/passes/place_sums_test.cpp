@@ -158,7 +158,7 @@ train t = net(wide: 4) on line {
 
 // ---- any model, any devices
 
-/// What a sum adds up, in any order.
+/// The terms of a sum, in any order.
 std::multiset<tensor::ValueId> terms_of(const Graph& model, tensor::ValueId sum, tensor::NodeId origin) {
   const tensor::NodeId def = model.value(sum).def;
   const tensor::Node* const node = def.valid() ? &model.node(def) : nullptr;

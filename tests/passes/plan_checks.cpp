@@ -24,7 +24,7 @@ std::vector<std::uint32_t> positions(const Dag& dag) {
 struct Access {
   std::int64_t begin = 0, end = 0;
   bool write = false;
-  Port value;  // of data inputs: what is read; of outputs: what is written; else invalid
+  Port value;  // of data inputs: the value read; of outputs: the value written; else invalid
   bool overlaps(const Access& other) const { return begin < other.end && other.begin < end; }
 };
 
@@ -125,7 +125,7 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
       }
     }
   }
-  // What is read was written by its producer and by nobody else since; a sum by each of its terms, where it is read.
+  // A value that is read was last written by its producer; a sum by each of its terms, where it is read.
   std::map<NodeId, std::size_t> at;
   for (std::size_t a = 0; a < n; ++a) at[role.actions[a].node] = a;
   for (std::size_t reader = n; reader < 2 * n; ++reader) {

@@ -11,7 +11,7 @@
 namespace piper::test {
 namespace {
 
-/// A random program and what the compiler makes of it.
+/// A random program and its compiled plan.
 struct Drawn {
   Context context;
   DiagnosticSink sink{context.locations};

@@ -1,4 +1,4 @@
-// Where values live, of samples in which each class of buffers occurs.
+// Buffers of values, in samples in which each class of buffers occurs.
 #include <gtest/gtest.h>
 
 #include "passes/plan/residence.h"
@@ -25,7 +25,7 @@ struct Sample {
     EXPECT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   }
 
-  /// Of all outputs of a node, a line each: `gradients of stage0.0 + 64 of 128, added`.
+  /// All outputs of a node, a line each: `gradients of stage0.0 + 64 of 128, added`.
   std::string of(std::string_view name) const {
     const passes::Residences residences(*dag);
     std::string text;

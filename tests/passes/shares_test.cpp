@@ -1,4 +1,4 @@
-// What is cut: bytes held and sent against the formulas of ZeRO 1 to 3 (Rajbhandari et al. 2020, arXiv 1910.02054; docs/layouts.md section 3).
+// Sharded state: bytes held and sent against the formulas of ZeRO 1 to 3 (Rajbhandari et al. 2020, arXiv 1910.02054; docs/layouts.md section 3).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ TEST(Shares, BytesAreThoseOfTheFormulas) {
   for (const std::uint32_t k : {2u, 3u, 4u, 8u}) {
     SCOPED_TRACE(k);
     const Bytes whole = planned_bytes(k, 0), shares = planned_bytes(k, 1);
-    // Parameters and gradients stay whole, but for padding; of the two moments a device keeps one part of k.
+    // Parameters and gradients stay whole, except for padding; a device keeps one part in k of the two moments.
     EXPECT_GE(shares.parameters, whole.parameters);
     EXPECT_LE(shares.parameters, whole.parameters + 64 * std::int64_t{k} * 64);
     EXPECT_EQ(shares.gradients, shares.parameters);
@@ -100,7 +100,7 @@ TEST(Shares, GradientsAndParametersAreCutToo) {
     EXPECT_EQ(parameters.parameters, gradients.gradients);
     EXPECT_EQ(parameters.gradients, parameters.parameters);
     EXPECT_EQ(parameters.optimizer, 2 * parameters.parameters);
-    // A reduce-scatter of all per microbatch, one gather of what is updated; a gather per run of work that reads.
+    // A reduce-scatter of all per microbatch, one gather of the updated parameters; a gather per run of work that reads.
     EXPECT_EQ(gradients.sums, kMicrobatches * gradients.gathers);
     EXPECT_EQ(parameters.sums, gradients.sums);
     EXPECT_GT(parameters.gathers, gradients.gathers);
@@ -117,12 +117,12 @@ TEST(Shares, GathersAheadCostMemoryAndNoTraffic) {
   const Bytes none = planned_bytes(2, 3, 0), one = planned_bytes(2, 3, 1), all = planned_bytes(2, 3, 100);
   EXPECT_GT(one.gathered, none.gathered);
   EXPECT_LE(one.gathers, none.gathers);
-  // So far ahead all gathers stand at the start of the step, and what is there serves every run.
+  // With so large a prefetch all gathers stand at the start of the step, and each gathered parameter serves every use.
   EXPECT_GE(all.gathered, one.gathered);
   EXPECT_LT(all.gathers, none.gathers);
 }
 
-/// Of m microbatches each round of a reduction has inputs of its own: the DAG does not keep those of the whole step m times.
+/// With m microbatches each reduction has only its own inputs: the DAG does not keep those of the whole step m times.
 TEST(Shares, EdgesGrowAsMicrobatches) {
   for (const std::uint32_t zero : {1u, 2u, 3u}) {
     Context context;

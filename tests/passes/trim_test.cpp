@@ -1,4 +1,4 @@
-// `trim` is a function from orders to orders: what remains, and that it composes.
+// `trim` is a function from orders to orders: its result, and that it composes.
 
 #include <gtest/gtest.h>
 

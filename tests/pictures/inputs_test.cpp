@@ -1,4 +1,4 @@
-// What an entry of a picture reads.
+// The inputs of an entry of a picture.
 #include <gtest/gtest.h>
 
 #include "frontend/pictures/picture.h"

@@ -1,4 +1,4 @@
-// Metrics of runs: what is read of them, and what is left out.
+// Metrics of runs: the values read, and the values skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Pictures of timelines: whatever is drawn is what the timeline says, read back from the text that was written.
+// Pictures of timelines: everything drawn matches the timeline, read back from the written text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -296,7 +296,7 @@ std::vector<std::array<double, 4>> bars_of(const std::vector<XmlElement>& elemen
   return bars;
 }
 
-/// What runs together stands one below the other, in the room of one.
+/// Operations that run together are stacked in the height of one lane.
 TEST(Svg, MembersOfAGroupShareTheHeightOfALane) {
   std::string error;
   const auto elements = read_xml(pictures::timeline_svg(picture_of(overlapped_timeline())), error);
@@ -310,7 +310,7 @@ TEST(Svg, MembersOfAGroupShareTheHeightOfALane) {
   EXPECT_LE(backward[0][1] + backward[0][3], forward[0][1] + forward[0][3] + 1);
 }
 
-/// A bar too narrow for its cell has the microbatch alone, and none has a label wider than itself.
+/// A bar too narrow for its cell shows the microbatch alone, and no label is wider than its bar.
 TEST(Svg, NarrowBarsHaveTheirMicrobatch) {
   for (const double longest : {1.0, 3.0}) {
     passes::Timeline timeline = gpipe_timeline(1, 12);
@@ -361,7 +361,7 @@ TEST(Json, SaysWhatTheTimelineSays) {
   }
 }
 
-/// Every part of idle time that there is, each of its own size: together a power of two less one.
+/// Every kind of idle time, each with its own duration: powers of two, so that every sum is unique.
 passes::Timeline with_every_part() {
   std::array<double, sizeof(passes::Timeline::Idle) / sizeof(double)> parts;
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<double>(1 << i);
@@ -398,7 +398,7 @@ TEST(Idle, EveryPartIsShownWhereverPartsAre) {
   EXPECT_EQ(parts, total) << *row;
 }
 
-/// Of entries that overlap, as operations of several pieces do, time counts once: parts and waits are the makespan.
+/// If entries overlap, as operations of several segments do, time counts once: parts and waits add up to the makespan.
 TEST(Idle, PartsOfTheCriticalPathAreTheMakespan) {
   passes::Timeline timeline = gpipe_timeline(2, 2);  // F0 F1 of rank 0, F1 B0 B1 of rank 1, B1 of rank 0
   const LocationTable locations;
@@ -412,14 +412,14 @@ TEST(Idle, PartsOfTheCriticalPathAreTheMakespan) {
   double forward = 0, backward = 0;
   ASSERT_EQ(std::sscanf(before.c_str(), "critical path: B %lf, F %lf", &backward, &forward), 2) << before;
   EXPECT_EQ(forward + backward, timeline.makespan);
-  timeline.start[timeline.critical.back()] -= 1;  // it began beside the one before it
+  timeline.start[timeline.critical.back()] -= 1;  // it began while the one before it ran
   EXPECT_EQ(parts(), before);
   timeline.start[timeline.critical.back()] += 1.5;
   ASSERT_EQ(std::sscanf(parts().c_str(), "critical path: B %lf, F %lf, on the way 0.5", &backward, &forward), 2) << parts();
   EXPECT_EQ(forward + backward + 0.5, timeline.makespan);
 }
 
-/// What the format asks of each kind of event; a slice lies within its neighbours.
+/// The fields that the format requires for each kind of event; a slice lies within its neighbours.
 TEST(Perfetto, EventsAreThoseOfTheFormat) {
   std::vector<Picture> pictures;
   pictures.push_back(picture_of(gpipe_timeline(4, 6), "planned"));
@@ -481,7 +481,7 @@ TEST(Text, IsToScaleAndAsWideAsTheScreen) {
   }
 }
 
-/// Of a rank's first stage and of its others there are two tones of each colour.
+/// Each colour has two tones: one for a rank's first stage and one for its others.
 TEST(Text, OtherStagesOfARankHaveAToneOfTheirOwn) {
   passes::Timeline timeline = gpipe_timeline(1, 4);
   timeline.names.push_back("stage[1]");

@@ -1,4 +1,4 @@
-// Tables of plans: memory and traffic add up to what the plan says of itself.
+// Tables of plans: memory and traffic add up to the plan's own totals.
 #include <gtest/gtest.h>
 
 #include "frontend/pictures/memory_view.h"
@@ -82,7 +82,7 @@ TEST(Traffic, OfCommunicatorsIsAllThatIsSent) {
     std::int64_t bytes = 0;
     std::uint64_t operations = 0;
     for (const passes::TrafficRow& row : rows) {
-      bytes += dag::copies_to_or_from_host(row.kind) ? 0 : row.bytes;  // what goes to the host and back is listed, and is no traffic between devices
+      bytes += dag::copies_to_or_from_host(row.kind) ? 0 : row.bytes;  // copies to the host and back are listed, but are no traffic between devices
       operations += row.operations;
     }
     EXPECT_EQ(bytes, passes::traffic(dag)) << what;

@@ -1,4 +1,4 @@
-// The line editor on a terminal that is a list of what is typed.
+// The line editor on a terminal whose input is a list of keys.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Typed : public repl::Terminal {
   std::deque<std::string> bytes_;
 };
 
-/// The entries that come of what is typed; `-` at the end of the input.
+/// The entries that result from the keys; `-` at the end of the input.
 std::vector<std::string> entries(std::deque<std::string> bytes) {
   Typed terminal(std::move(bytes));
   repl::LineEditor editor(terminal);

@@ -20,7 +20,7 @@ Replayed replay_session(std::string_view text, std::map<std::string, std::string
       typed.push_back(line.size() < prompt.size() ? "" : line.substr(prompt.size()));
       continue;
     }
-    if (!typed.empty()) continue;  // what an earlier run printed
+    if (!typed.empty()) continue;  // output of an earlier run
     result.text += line + "\n";
     if (line.starts_with("=== ")) {
       file = &files[line.substr(4)];

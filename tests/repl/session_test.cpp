@@ -1,4 +1,4 @@
-// Sessions in process: transcripts, those of the pages too, and what they cannot say.
+// Sessions in process: transcripts, also those of the pages, and cases that they cannot express.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ PIPER_FILE_TEST(Session, "tests/repl/testdata", ".session", [](const FileTest& t
 });
 
 std::vector<std::string> pages() {
-  std::vector<std::string> pages = {"README.md"};
+  std::vector<std::string> pages = {"docs/repl.md"};
   for (const auto& example : std::filesystem::directory_iterator("examples")) {
     if (std::filesystem::exists(example.path() / "README.md")) pages.push_back((example.path() / "README.md").string());
   }
@@ -37,7 +37,7 @@ std::vector<std::string> pages() {
   return pages;
 }
 
-// Blocks of the pages that are marked `session` are what a session says; none of their lines fails unless the block says how many do: `session fails 1`.
+// Blocks of the pages that are marked `session` match a session's output; none of their lines fails unless the block gives the number: `session fails 1`.
 TEST(Pages, EverySessionOfAPageSaysWhatThePageSays) {
   std::size_t sessions = 0;
   for (const std::string& page : pages()) {
@@ -68,7 +68,7 @@ TEST(Pages, EverySessionOfAPageSaysWhatThePageSays) {
   EXPECT_GE(sessions, 2u);
 }
 
-/// A session on files in memory, and what it says.
+/// A session on files in memory, and its output.
 struct Talk {
   std::map<std::string, std::string> files;
   LayeredFiles layered{files};
@@ -96,7 +96,7 @@ TEST(Commands, EachHasHelpAndAnswersWithoutWords) {
 }
 
 TEST(Session, AnInterruptEndsARequestAndNotTheSession) {
-  // Whoever reads a file while the session works interrupts it.
+  // Reading a file during the session's work interrupts it.
   class Interrupting : public source::FileSystem {
    public:
     source::ReadResult read(std::string_view path, std::uint64_t limit) const override {
@@ -229,7 +229,7 @@ TEST(Session, WhatIsSavedIsWhatIsDefined) {
   EXPECT_THAT(talk.say(":save " + path), HasSubstr("is written"));
   EXPECT_EQ(read_text(path), "param a = 5\n\n/// one\nparam b = 1\nparam c = a + b\n");
   EXPECT_THAT(talk.say(":save " + (folder.path() / "no/folder.pipe").string()), HasSubstr("cannot be written: "));
-  // What was not loaded is not written over, and nothing is no program.
+  // A file that was not loaded is not overwritten, and an empty session is no program.
   const std::string other = folder.write("other.pipe", "mesh m(p: 2)\n");
   EXPECT_THAT(talk.say(":save " + other), HasSubstr("was not loaded"));
   EXPECT_EQ(read_text(other), "mesh m(p: 2)\n");

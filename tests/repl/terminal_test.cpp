@@ -22,7 +22,7 @@ namespace {
 using testing::HasSubstr;
 constexpr std::chrono::seconds kLimit(60);
 
-/// `piper repl` on a terminal of its own, which keeps what is typed in a file; empty: nowhere.
+/// `piper repl` on a pseudo-terminal, with a history file; empty: none.
 class OnTerminal {
  public:
   explicit OnTerminal(const char* kind, const std::string& history = "") {
@@ -47,7 +47,7 @@ class OnTerminal {
   }
 
   void type(std::string_view bytes) { EXPECT_EQ(write(terminal_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
-  /// Reads until what was printed since the last call holds the text.
+  /// Reads until the output since the last call contains the text.
   bool sees(std::string_view text) {
     const auto end = std::chrono::steady_clock::now() + kLimit;
     for (;;) {
@@ -72,7 +72,7 @@ class OnTerminal {
     const auto end = std::chrono::steady_clock::now() + kLimit;
     while (waitpid(child_, &status, WNOHANG) == 0) {
       if (std::chrono::steady_clock::now() > end) return ADD_FAILURE() << "the session goes on", -1;
-      pollfd wanted{terminal_, POLLIN, 0};  // what is printed is taken, or the session would wait
+      pollfd wanted{terminal_, POLLIN, 0};  // output is read, or the session would block
       char bytes[4096];
       if (poll(&wanted, 1, 10) > 0 && read(terminal_, bytes, sizeof bytes) <= 0) hang_up();
     }
@@ -195,7 +195,7 @@ TEST(Script, TheExitCodeSaysWhetherALineFailed) {
   EXPECT_EQ(run_process({program_path("piper"), "repl"}).exit_code, 0) << "an empty input is a session of no lines";
 }
 
-// The images of the example are what the commands on its page write.
+// The images of the example equal the output of the commands on its page.
 TEST(Explore, ImagesAndLinesAreThoseOfThePage) {
   const TemporaryFolder folder;
   std::istringstream page(read_text("examples/explore/README.md").value_or(""));

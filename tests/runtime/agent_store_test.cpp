@@ -33,7 +33,7 @@ TEST(AgentStore, ProcessesMeetWhereTheStoreSays) {
   for (std::thread& each : processes) each.join();
   EXPECT_EQ(met[0], "said by 1");
   EXPECT_EQ(met[1], "said by 0");
-  // What runs leave there is theirs: the run and its attempt are in the key.
+  // The keys of a run are its own: they contain the run and its attempt.
   EXPECT_TRUE(agent->check({"piper/job/1/address"}));
 }
 

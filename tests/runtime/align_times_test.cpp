@@ -99,18 +99,18 @@ TEST(AlignTimes, RanksThatDoNotMeetAreKnownOverOthers) {
   EXPECT_EQ(run.aligned({0, 300, 800}), (std::vector<std::uint64_t>{0, 300, 800}));
 }
 
-/// Of what all add to, each ends with the others, whoever waits.
+/// A sum to which all contribute ends on all members together, whichever waits.
 TEST(AlignTimes, SumsEndTogether) {
   Recorded run(3);
   run.meet({{0, PIPER_ALL_REDUCE, 900, 5020}, {1, PIPER_ALL_REDUCE, 5000, 5020}, {2, PIPER_ALL_REDUCE, 1000, 5020}});
   EXPECT_EQ(run.aligned({0, 700, 200}), (std::vector<std::uint64_t>{0, 700, 200}));
-  // Who adds nothing may come when the others have ended; here it comes first.
+  // A member that adds nothing may arrive when the others have ended; here it arrives first.
   Recorded one_way(2);
   one_way.meet({{0, PIPER_ALL_REDUCE, 1000, 1010}, {1, PIPER_ALL_REDUCE, 500, 1010, false}});
   EXPECT_EQ(one_way.aligned({0, 400}), (std::vector<std::uint64_t>{0, 390}));
 }
 
-/// Ends that cannot be together are not taken for it: the bounds of what was received are wide, and the middle is between them.
+/// Ends that cannot coincide are ignored: the bounds from received messages are wide, and the middle between them is taken.
 TEST(AlignTimes, EndsThatContradictEachOtherAreNotTaken) {
   Recorded run(2);
   run.meet({{0, PIPER_ALL_REDUCE, 1000, 1500}, {1, PIPER_ALL_REDUCE, 1000, 1100}});
@@ -118,7 +118,7 @@ TEST(AlignTimes, EndsThatContradictEachOtherAreNotTaken) {
   EXPECT_EQ(run.aligned({0, 200}), (std::vector<std::uint64_t>{0, 200}));
 }
 
-/// One bound is taken where there is no other; who meets nobody begins with the first.
+/// A single bound is taken as it is; a rank without communications begins with the first.
 TEST(AlignTimes, MessagesOneWay) {
   Recorded run(3);
   run.send(0, 500, 510, 1, 400, 540);

@@ -1,4 +1,4 @@
-// `arrays`: numbers of a file, by line and column, and what is refused with its place.
+// `arrays`: numbers of a file, by line and column, and refusals with their location.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(Arrays, SamplesAreLinesOfTheFile) {
         for (int k = 0; k < 4; ++k) {
           EXPECT_EQ(x[s][k], static_cast<float>(10 * label[s] + k));
           if (s >= 2) {
-            EXPECT_EQ(part[s - 2][k], x[s][k]);  // whoever loads it
+            EXPECT_EQ(part[s - 2][k], x[s][k]);  // in any member's part
           }
         }
         drawn.insert(label[s]);

@@ -12,12 +12,12 @@ namespace piper::runtime {
 namespace {
 
 constexpr std::uint32_t kTypes[] = {PIPER_F64, PIPER_F32, PIPER_I64, PIPER_BF16};
-constexpr std::uint64_t kGap = 3;  // elements between ranges: nobody writes there
+constexpr std::uint64_t kGap = 3;  // elements between ranges: never written
 constexpr std::uint64_t kSeed = 11;
 
 std::string name_of(std::uint32_t rank, std::uint32_t dtype) { return "r" + std::to_string(rank) + "." + dtype_name(dtype); }
 
-/// Whose block an element is of, and where that begins.
+/// The owner of an element's shard, and the start of the shard.
 struct Owner {
   std::uint32_t member = 0;
   std::uint64_t first = 0;
@@ -54,7 +54,7 @@ void apply(const BlockPiece& piece, std::vector<T*> memory) {
   }
 }
 
-/// How far a sum in another order may be, relative to what it adds.
+/// The relative error allowed for a sum in another order.
 double rounding_of(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
     case PIPER_F64: return 1e-14;
@@ -101,7 +101,7 @@ BlockJob::BlockJob(std::uint32_t members) : members_(members), job_(members) {
   job_.tables().seed = kSeed;
 }
 
-/// Of every size: sums and gathers in every way and type together, and one of each by itself.
+/// Every size: sums and gathers in every form and type together, and one of each separately.
 void BlockJob::choose() {
   std::vector<std::uint64_t> sizes = {64, 1000};
   for (std::uint64_t n = 0; n <= 17; ++n) sizes.push_back(n);
@@ -129,7 +129,7 @@ void BlockJob::choose() {
     communications_.push_back(gathers);
     communications_.push_back({gathers[2]});
   }
-  // Of more than what moves at once.
+  // More elements than move at once.
   constexpr std::uint64_t kMany = 70'001;
   communications_.push_back({{.elements = kMany}, {.dtype = PIPER_BF16, .elements = kMany, .own = true, .adds = true}});
   communications_.push_back({{.op = PIPER_GATHER, .elements = kMany, .own = true}});

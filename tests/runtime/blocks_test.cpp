@@ -35,7 +35,7 @@ TEST(Blocks, OfEverySizeOverTheLocalTransport) {
   }
 }
 
-/// What is written down is the same whatever the sizes of the blocks.
+/// The recorded text does not depend on the sizes of the shards.
 TEST(Blocks, AreWrittenDownAsWhatTheyAreOf) {
   BlockJob job(3);
   const auto recording = std::make_shared<RecordingTransport>(make_local_transport());
@@ -48,7 +48,7 @@ TEST(Blocks, AreWrittenDownAsWhatTheyAreOf) {
   EXPECT_EQ(lines.back(), "communicator 0: gather " + std::to_string(lines.size()) + " f32[70001]");
 }
 
-/// A block at the end of the arena is no more than that, and what lies beyond is refused.
+/// A shard at the end of the arena is allowed, and one beyond it is refused.
 TEST(Blocks, OwnBlocksMayEndWithTheArena) {
   constexpr std::uint64_t kElements = 33;  // 17 and 16
   for (const PiperCommOp op : {PIPER_REDUCE_SCATTER, PIPER_GATHER}) {

@@ -281,7 +281,7 @@ TEST(Texts, AreReadOnce) {
   EXPECT_TRUE(texts.read(path + ".missing", failure)) << "a failure is not kept";
 }
 
-// What would be passed over in silence is missed by nobody until a model has not learned it.
+// A silently skipped file would not be missed until a model has not learned it.
 TEST(Texts, WhatIsNoTextInAFolderIsRefused) {
   const test::TemporaryFolder elsewhere;
   const auto told = [&](const std::string& made, const auto& make) {
@@ -306,7 +306,7 @@ TEST(Texts, WhatIsNoTextInAFolderIsRefused) {
   EXPECT_EQ(told(".link", link_to("nowhere")), "") << "what is hidden is left out";
 }
 
-// Neither what has no end nor what does not fit takes the machine's memory before it is refused.
+// Neither an endless file nor one that is too large takes the machine's memory before it is refused.
 TEST(Texts, WithoutEndOrTooLargeAreRefused) {
   const test::TemporaryFolder folder;
   Failure failure;
@@ -321,7 +321,7 @@ TEST(Texts, WithoutEndOrTooLargeAreRefused) {
   EXPECT_EQ(failure.message, "cannot read `" + path + "`: it does not fit into memory");
 }
 
-// What the system makes as it is read has bytes and says to have none; its log has no end, and nobody waits for it.
+// A file that the system generates on reading has bytes and reports a size of zero; the kernel's log is endless, and is not waited for.
 TEST(Texts, OfTheSystemAreReadWhereTheyEnd) {
   Failure of_size, of_text;
   const auto size = text_size("/proc/version", of_size);
@@ -339,7 +339,7 @@ TEST(Texts, OfTheSystemAreReadWhereTheyEnd) {
   EXPECT_EQ(of_size.message, of_text.message);
 }
 
-// A writer that comes, and one that says nothing for a while, are waited for; nobody is not, and what is no text is refused.
+// A writer that comes late, or is silent for a while, is waited for; a missing writer is not, and data that is not text is refused.
 TEST(Texts, APipeNeedsAWriter) {
   const test::TemporaryFolder folder;
   const std::string pipe = folder.path() / "pipe";

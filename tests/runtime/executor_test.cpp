@@ -34,7 +34,7 @@ TEST(Executor, RunsAPipelineOverManySteps) {
   EXPECT_EQ(executor->read_parameter("w", Part::values)->values, std::vector<double>{w});
 }
 
-// What is more than the system has is told before minutes have passed, and a start that takes long can be stopped.
+// More devices than the system can hold are reported before minutes have passed, and a long start can be stopped.
 TEST(Executor, TooManyDevicesAreRefusedBeforeTheyStart) {
   EXPECT_FALSE(too_many_devices(4, 4));
   const auto failure = too_many_devices(std::uint64_t{1} << 32, 0);
@@ -55,7 +55,7 @@ TEST(Executor, AStartCanBeStopped) {
   EXPECT_EQ(asked, 2) << "it went on";
 }
 
-// A stop that has come before lets no device begin, and nobody waits for one.
+// After an earlier stop no device begins, and none is waited for.
 TEST(Executor, AStopEndsTheStartOfDevices) {
   HandJob job(64);
   for (std::uint32_t rank = 0; rank < 64; ++rank) {
@@ -68,7 +68,7 @@ TEST(Executor, AStopEndsTheStartOfDevices) {
   EXPECT_EQ(result.steps, 0u);
 }
 
-// Else the first step waits for pages, and what is said of its speed is wrong.
+// Otherwise the first step waits for pages, and its reported speed is wrong.
 TEST(Executor, AllMemoryIsThereBeforeTheFirstStep) {
   for (const bool huge_pages : {false, true}) {
     HandJob job(1);
@@ -178,7 +178,7 @@ TEST(Executor, StopsAllRanksAtOneStep) {
   EXPECT_LT(result.steps, 100u);
   EXPECT_EQ(seen, result.steps);
   EXPECT_EQ(executor->next_step(), result.steps);
-  // The state is that after exactly so many steps.
+  // The state is that after exactly this number of steps.
   double w = 0.5;
   expected_losses(result.steps, w);
   EXPECT_EQ(executor->read_parameter("w", Part::values)->values[0], w);
@@ -214,7 +214,7 @@ TEST(Executor, CountsTheBytesThatAreWritten) {
   const std::uint64_t never = only.allocate<double>(1000);
   only.compute("F", {}, [=](Step& step) {
     std::fill_n(step.at<double>(a), 100, 1.0);
-    return std::isnan(step.at<double>(never)[7]) ? 0 : 1;  // what nobody wrote is not a number
+    return std::isnan(step.at<double>(never)[7]) ? 0 : 1;  // unwritten memory is NaN
   });
   ExecutorOptions options;
   options.runtime.check_memory = true;

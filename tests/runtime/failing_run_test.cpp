@@ -23,7 +23,7 @@ std::size_t listed_threads() {
   return count;
 }
 
-/// The threads of this process. One that was joined stays listed for a moment while the kernel ends it, so they are counted until they stay as many.
+/// The threads of this process. A joined thread stays listed for a moment while the kernel ends it, so they are counted until the number is stable.
 std::size_t threads() {
   std::size_t count = listed_threads();
   for (int same = 0; same < 5;) {
@@ -35,7 +35,7 @@ std::size_t threads() {
   return count;
 }
 
-/// The threads when those that end have ended: at most `before`, or as many as are left after seconds.
+/// The threads that are left: waits until there are at most `before`, or for seconds.
 std::size_t threads_left(std::size_t before) {
   for (int waits = 0; waits < 2000 && listed_threads() > before; ++waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return listed_threads();
@@ -58,7 +58,7 @@ RunResult failing_run(std::uint32_t rank, HandProgram::Body body, const Executor
   return result;
 }
 
-// The same, of what that action is to blame for.
+// The same for a body that is to blame.
 RunResult run_with(std::uint32_t rank, HandProgram::Body body, const ExecutorOptions& options = {}) {
   RunResult result = failing_run(rank, std::move(body), options);
   EXPECT_EQ(result.failure->rank, rank);
@@ -99,7 +99,7 @@ TEST(FailingRun, ALossOrTheNormIsNotFinite) {
   EXPECT_EQ(norm.failure->message, "the gradient norm is infinite at step `4`");
 }
 
-// Neither what is set nor what could not have done anything yet is advised.
+// The hint advises neither an existing setting nor one that could not have had an effect yet.
 TEST(FailingRun, TheHintFitsTheTrain) {
   const auto hint = [](std::uint64_t step, bool clips) {
     HandJob job(2);
@@ -219,7 +219,7 @@ TEST(FailingRun, TheEndsOfAMessageDisagree) {
 }
 
 TEST(FailingRun, AStallIsExplained) {
-  // Rank 0 sends a then b on one stream; rank 1 wants b first and sends a's answer only afterwards: nobody moves.
+  // Rank 0 sends a then b on one stream; rank 1 wants b first and sends a's answer only afterwards: a deadlock.
   HandJob job(2);
   const std::uint32_t first = job.pair(0, 1), second = job.pair(0, 1);
   HandProgram& a = job.rank(0);

@@ -1,4 +1,5 @@
-// Strangers and broken programs at the meeting point: each case bothers rank 0 before the other process comes and again during the run, which succeeds. And a rank 0 that is none.
+// Strangers and broken programs at the rendezvous: each case disturbs rank 0 before the other process joins and again during the run, which succeeds. Also a
+// false rank 0.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -288,7 +289,7 @@ TEST(HostilePeers, TwoProcessesWithOneRankAreReported) {
   EXPECT_NE(std::find(notes.begin(), notes.end(), notices[0].message), notes.end());
 }
 
-/// What a process gets from a rank 0 that is broken, and the message that it ends with.
+/// The messages of a broken rank 0 to a process, and the message with which the process ends.
 struct Broken {
   const char* name;
   std::string bytes;
@@ -341,7 +342,7 @@ TEST(HostilePeers, ARankZeroIsNotTrustedEither) {
   }
 }
 
-/// A process that joined and then sends what does not fit ends the run, and is named.
+/// A process that joined and then sends a message that does not fit ends the run, and is named.
 TEST(HostilePeers, AProcessThatIsBrokenEndsTheRun) {
   const std::pair<const char*, std::string> broken[] = {
       {"`set` that does not fit", frame(FrameKind::set, "x")},

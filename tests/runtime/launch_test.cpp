@@ -13,10 +13,10 @@
 namespace piper::runtime {
 namespace {
 
-// Rank 0 evaluates what it holds: the loss of held-out step s is 2 * s + 1.
+// Rank 0 evaluates its values: the loss of held-out step s is 2 * s + 1.
 void add_evaluation(HandJob& job) {
   HandProgram& first = job.evaluation(0);
-  // The state of the training program: two values, each on a line of its own.
+  // The state of the training program: two values, each on its own cache line.
   first.allocate<double>(1);
   first.allocate<double>(1);
   first.end_state();

@@ -1,4 +1,4 @@
-// The messages between processes: decoders take back what was encoded, and nothing else; bytes of a peer end a connection at most.
+// The messages between processes: decoders accept encoded messages, and nothing else; the bytes of a peer can at most end a connection.
 #include "runtime/processes/messages.h"
 
 #include <gtest/gtest.h>

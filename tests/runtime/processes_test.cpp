@@ -45,7 +45,7 @@ TEST(ReadLaunch, OfMpirun) {
   EXPECT_FALSE(read_launch(environment).launch);
 }
 
-/// Of MVAPICH, and of MPICH and Intel MPI, which share a launcher.
+/// The mpirun of MVAPICH, and that of MPICH and Intel MPI.
 TEST(ReadLaunch, OfOtherMpiruns) {
   const Environment mvapich{{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "2"}, {"MV2_COMM_WORLD_LOCAL_RANK", "1"}, {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}};
   Environment hydra{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
@@ -58,7 +58,7 @@ TEST(ReadLaunch, OfOtherMpiruns) {
   // Within a job of Slurm, which has started one part of mpirun on each machine.
   for (const auto& [name, value] : Environment{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}, {"SLURM_STEP_NODELIST", "a,b"}, {"SLURM_JOB_ID", "7"}}) hydra[name] = value;
   EXPECT_EQ(read(hydra).rank, 1u);
-  // Slurm speaks PMI-2 and PMIx with its tasks, but numbers them on their machine itself.
+  // Slurm uses PMI-2 and PMIx with its tasks, but numbers them on their machine itself.
   hydra.erase("MPI_LOCALRANKID");
   hydra["PMIX_RANK"] = "0";
   EXPECT_EQ(read(hydra).rank, 0u);
@@ -98,7 +98,7 @@ TEST(ProcessGroup, SetsGetsAndAgrees) {
     group->set("of " + std::to_string(rank), std::to_string(rank) + large);
     EXPECT_EQ(group->get("of " + std::to_string((rank + 1) % 3)), std::to_string((rank + 1) % 3) + large);
     EXPECT_FALSE(group->agree({{"steps", "100"}, {"seed", "7"}}));
-    // Another job of the run, with keys of its own.
+    // Another job of the run, with separate keys.
     group->set("of " + std::to_string(rank), "first");
     EXPECT_FALSE(group->agree({{"steps", "3"}, {"seed", "7"}}));
     if (rank == 1) group->set("of 1", "second");
@@ -123,7 +123,7 @@ TEST(ProcessGroup, FactsThatDifferAreToldToAll) {
 TEST(ProcessGroup, AFailureReachesAllWithItsPlace) {
   with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
     ASSERT_TRUE(group) << failure.message;
-    // Who has not come out of `join` would learn it there.
+    // A process still in `join` would learn of it there.
     const auto failed = group->agree({});
     EXPECT_TRUE(!failed || rank != 1);
     if (rank == 1) group->fail({.code = kNonFinite, .message = "the loss is nan", .hint = "h", .rank = 1, .step = 4, .place = {"F.stage1", "a.pipe", 3, 5, 3, 9}, .notes = {{"n", {}}}});
@@ -246,10 +246,10 @@ TEST(ProcessGroup, WhoHasNotComeIsNamed) {
     EXPECT_FALSE(group);
     told += rank < 2 && failure.message.starts_with("after `1` seconds ranks 2, 3 of `4` have not connected to port ");
   }, [](std::uint32_t rank, Launch& launch) {
-    if (rank >= 2) launch.port = 9;  // where nobody is
+    if (rank >= 2) launch.port = 9;  // a port without a listener
   }, 1);
   EXPECT_EQ(told, 2);
-  // That second is all the waiting: nothing is added for those who come late.
+  // That second is the whole wait: late processes get no extra time.
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
 }
 

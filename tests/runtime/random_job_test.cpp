@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kSteps = 3;
 
-// A value: what a chunk makes, or a sum over ranks that every member of `group` gets.
+// A value: the result of a chunk, or a sum over ranks that every member of `group` gets.
 struct Value {
   bool is_sum = false;
   std::uint32_t rank = 0;                  // chunk
@@ -116,7 +116,7 @@ struct Buffer {
   Spot first_receive;
 };
 
-// Where things are and when they end, filled in global order.
+// Locations and ends of values, filled in global order.
 class Builder {
  public:
   Builder(const Plan& plan, test::Random& random, HandJob& job, const Expected& expected, std::atomic<int>& wrong)

@@ -1,4 +1,4 @@
-// What a recorded run keeps: the times of the actions of its last step, on every stream.
+// The contents of a recorded run: the times of the actions of its last step, on every stream.
 #include <gtest/gtest.h>
 
 #include "tests/runtime/sample_jobs.h"

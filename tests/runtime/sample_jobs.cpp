@@ -74,7 +74,7 @@ void add_pipeline(HandJob& job) {
     step.api->report(step.rank, 0, step.at<double>(sums), microbatches);
     return 0;
   });
-  // Buffers are used again: what is written next waits for what reads it.
+  // Buffers are reused: the next write waits for the reader.
   for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
     const std::uint32_t before = (mb + microbatches - kWindow) % microbatches, distance = mb < kWindow ? 1 : 0;
     a.add_wait(forward[mb], HandProgram::after(sent[before], distance));

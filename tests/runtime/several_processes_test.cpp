@@ -1,4 +1,5 @@
-// One run of several processes on CPUs, whose transport reaches ranks that an executor does not know: they stop together, learn of each other's failures, and rank 0 has what all report.
+// One run of several processes on CPUs, whose transport reaches ranks that an executor does not know: they stop together, learn of each other's failures, and
+// rank 0 has the reports of all.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -12,7 +13,8 @@
 namespace piper::runtime {
 namespace {
 
-/// Carries messages between the executors of two processes, which are threads here: each has a transport of its own, over one local transport that they enter in turns.
+/// Carries messages between the executors of two processes, which are threads here: each has its own transport, over one local transport that they enter in
+/// turns.
 class Between {
  public:
   std::shared_ptr<Transport> transport() { return std::make_shared<Side>(*this); }
@@ -183,7 +185,7 @@ TEST(SeveralProcesses, AFailureOfACallbackEndsAll) {
   });
 }
 
-/// Which process is gone is told by who waits for it, and where it waits.
+/// The waiting process names the lost process and the action in which it waits.
 TEST(SeveralProcesses, WhoIsGoneIsNotWaitedFor) {
   with_processes([](Process& process) {
     const RunResult result = process.executor.run(Phase::training, process.rank == 1 ? 4 : 1'000'000);

@@ -17,7 +17,7 @@
 namespace piper::runtime {
 namespace {
 
-// The kernel gives a process only so many mappings, and devices are many.
+// The kernel gives a process a limited number of mappings, and there are many devices.
 TEST(State, SmallArenasShareMappings) {
   const auto mappings = [] {
     std::ifstream file("/proc/self/maps");
@@ -60,7 +60,7 @@ TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
   EXPECT_NEAR(std::sqrt(squares / kElements), 0.02, 0.0005);
 }
 
-/// Many are made by several threads, in pieces: each is what it would be alone.
+/// Many first values are computed by several threads, in pieces: each equals the value computed alone.
 TEST(State, ManyFirstValuesAreThoseOfTheirElements) {
   constexpr std::uint64_t kPiece = 1 << 20, kElements = 2 * kPiece + 77;
   HandProgram program(0);
@@ -107,7 +107,7 @@ TEST(State, EveryKindOfFirstValue) {
   EXPECT_GT(largest, 0.4);
 }
 
-/// A bucket of two parameters, padded, of which ranks have stretches of any extent: what `collect_parameter` puts together of values, gradients and a slot.
+/// A bucket of two parameters, padded, of which ranks hold intervals of any extent: the values, gradients and slot that `collect_parameter` assembles.
 struct OfRank {
   HandProgram program;
   Arena arena;

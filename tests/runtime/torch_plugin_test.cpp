@@ -47,7 +47,7 @@ double difference(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 template <typename T>
-constexpr double kBound = sizeof(T) == 8 ? 1e-13 : sizeof(T) == 4 ? 1e-5 : 0x1p-8;  // what is rounded to bf16 may fall to either side
+constexpr double kBound = sizeof(T) == 8 ? 1e-13 : sizeof(T) == 4 ? 1e-5 : 0x1p-8;  // values rounded to bf16 may fall to either side
 
 /// `Sum`: of the result.
 template <typename T, typename Sum = T>
@@ -69,7 +69,7 @@ void check_gemm() {
   }
 }
 
-// Whichever library multiplies. What LibTorch asks before it uses oneDNN is what we ask.
+// With either library. The test's condition for oneDNN is LibTorch's own.
 TEST(TorchPlugin, MultipliesMatrices) {
   EXPECT_EQ(torch().choose(Math::onednn) == 0, this_processor().avx512);
   for (const Math math : {Math::onednn, Math::mkl, Math::automatic}) {
@@ -274,7 +274,7 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
   EXPECT_GT(allocations() - before, 0u);
 }
 
-// LibTorch's threads read it when it is loaded; whoever says how they wait knows better.
+// LibTorch's threads read it when it is loaded; an existing setting by the user has priority.
 TEST(TorchPlugin, ThreadsThatHelpLookOnlyShortlyForWork) {
   const std::string before = std::getenv("GOMP_SPINCOUNT") ? std::getenv("GOMP_SPINCOUNT") : "";
   for (const auto& [entry, expected] : {std::pair{"PIPER_THREADS=2", "1000"}, {"OMP_WAIT_POLICY=active", ""}, {"GOMP_SPINCOUNT=7", ""}, {"PIPER_MATH=builtin", ""}}) {

@@ -94,7 +94,7 @@ TEST(Transport, AllGatherPutsMembersOneAfterTheOther) {
   for (const auto& values : seen) EXPECT_EQ(values, (std::vector<double>{1, 2, 3}));
 }
 
-/// Three members with blocks longer than what moves at once; sums in member order, and then what each has of them.
+/// Three members with shards longer than one slice; sums in member order, and then each member's shard of them.
 TEST(Transport, ReduceScatterAndGatherMoveBlocks) {
   constexpr std::uint64_t kMembers = 3, kBlock = 40'000, kAll = kMembers * kBlock;
   HandJob job(kMembers);
@@ -130,7 +130,7 @@ TEST(Transport, ReduceScatterAndGatherMoveBlocks) {
   EXPECT_EQ(right, (std::vector<int>{2, 2, 2}));
 }
 
-/// Members keep their blocks alone: sums are added to them, what is padding is cleared before, and gathers make copies that are whole.
+/// Members keep only their shards: sums are added to them, padding is cleared before, and gathers make complete copies.
 TEST(Transport, BlocksMayBeAllThatAMemberKeeps) {
   constexpr std::uint64_t kMembers = 3, kBlock = 40'000, kAll = kMembers * kBlock, kFilled = kAll - 5;
   HandJob job(kMembers);

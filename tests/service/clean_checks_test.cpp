@@ -1,4 +1,4 @@
-// What an edit makes a check look at again.
+// The parts of a check that an edit repeats.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ const std::string kText =
     "schedule one(p: axis, m: int) { parts(p); split batch into mb: half(m) }\n"
     "schedule two(p: axis, m: int) { parts(p); split batch into mb: m }\n"
     "schedule three(p: axis, m: int) { split batch into mb: m; place model on p[0] }\n";
-// What a check warns of: it names regions; a size that no default meets.
+// A program with warnings: it names regions; a size that no default meets.
 const std::string kWarns =
     "schedule named(p: axis) { partition body into stage: p }\n"
     "schedule odd(p: axis, m: int) { require m % 2 == 1; parts(p); split batch into mb: m }\n";
@@ -93,7 +93,7 @@ TEST(CleanChecks, ChecksOfLaterVersionsSayWhatFreshOnesSay) {
     workspace.open("/net.pipe", text);
     std::string edited = text;
     for (int step = 0; step < 12; ++step) {
-      if (random.chance(0.4)) edited = text;  // back to what was clean
+      if (random.chance(0.4)) edited = text;  // back to a clean text
       for (std::size_t edits = random.below(3); edits > 0; --edits) {
         const std::size_t begin = random.below(edited.size()), end = std::min(edited.size(), begin + random.below(3));
         edited.replace(begin, end - begin, random.pick(pieces));
@@ -140,7 +140,7 @@ TEST(CleanChecks, WarningsMoveWithTheText) {
   SourceTable now;
   now.add("net.pipe", "");
   now.add("other.pipe", "");
-  EXPECT_FALSE(check.moved(Items{{entry, 50, 60}, {entry, 70, 80}}, now));  // the other file is none of this program
+  EXPECT_FALSE(check.moved(Items{{entry, 50, 60}, {entry, 70, 80}}, now));  // the other file is not part of this program
   now.add("lib.pipe", "");
   const auto moved = check.moved(Items{{entry, 50, 60}, {entry, 70, 80}}, now);
   ASSERT_TRUE(moved);
@@ -153,7 +153,7 @@ TEST(CleanChecks, WarningsMoveWithTheText) {
   EXPECT_FALSE(check.moved(Items{{entry, 50, 60}, {entry, 70, 80}}, now));
 }
 
-// What is kept is told again: a check that warns is compiled once.
+// Kept diagnostics are reported again: a check with warnings is compiled once.
 TEST(CleanChecks, ChecksThatWarnAreKept) {
   const source::MemoryFileSystem disk;
   const std::string warns = "schedule named(p: axis) { partition body into stage: p }\n";
@@ -173,7 +173,7 @@ TEST(CleanChecks, ChecksThatWarnAreKept) {
   };
   EXPECT_EQ(told(warns), "9-14 P6111\n1 kept\n");
   EXPECT_EQ(told("// moves\n" + warns), "18-23 P6111\n1 kept\n");
-  // An error is what is being worked on: it is looked for at every edit.
+  // An error is being worked on: it is checked at every edit.
   EXPECT_EQ(told("schedule wrong(p: axis) { split batch into mb: 0 }\n").substr(6), "P3200\nnothing kept\n");
 }
 

@@ -1,5 +1,5 @@
-// Every fix of every error golden does what it says: applied, its diagnostic is gone. Of syntax nothing new stands before it; names before it may be told
-// that stood in something without a type until then, and of several brackets that lack their end one is told.
+// Every fix of every error golden works: after it, its diagnostic is gone. For a syntax error no new one stands before it; earlier names may be reported if
+// their expression had no type until then, and of several unclosed brackets one is reported.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ bool is_syntax(Code code) { return static_cast<int>(code) < 2000; }
 
 using Places = std::set<std::pair<std::uint32_t, Code>>;
 
-/// What a text says about itself: the syntax alone, or all that its check finds.
+/// The diagnostics of a text: of the syntax alone, or of the whole check.
 std::vector<Diagnostic> diagnostics_of(const std::string& path, const std::string& text, bool syntax) {
   const source::RealFileSystem disk;
   Workspace workspace(disk);
@@ -60,7 +60,7 @@ std::size_t check_fixes(const std::string& path, const std::string& text, bool s
   return checked;
 }
 
-/// So many fixes the goldens have at least; a file without one needs none.
+/// The minimum number of fixes in the goldens; a file without one needs none.
 const auto check_file = [](const test::FileTest& test) {
   const std::string source = test::parse_annotated(test.text).source;
   const std::size_t checked = check_fixes(test.path, source, true) + check_fixes(test.path, source, false);

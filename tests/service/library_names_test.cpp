@@ -27,7 +27,7 @@ TEST(LibraryNames, TheFieldsNamesAreFound) {
 
 using Sizes = std::map<std::string, std::string>;
 
-/// The refusal of a requirement; empty where there is none.
+/// The refusal of a requirement; empty if there is none.
 Diagnostic refusal(const std::string& schedule, const Sizes& sizes) {
   const source::MemoryFileSystem files;
   std::vector<lower::Override> overrides;

@@ -1,5 +1,5 @@
-// Plans on machines: closed forms with messages that take time and with a slow device, links that several devices share, work that is slower beside communication,
-// classes of devices that differ, and what is refused.
+// Plans on machines: closed forms with messages that take time and with a slow device, links that several devices share, work that is slower beside
+// communication, classes of devices that differ, and refusals.
 
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ double work_end(const Timeline& timeline) {
 
 // ---- closed forms
 
-/// Of orders alone, where no buffer is taken again: when all data edges take c. A plan waits for a buffer that a message still reads at most once per message.
+/// For orders alone, without reused buffers: all data edges take c. A plan waits at most once per message for a buffer that a message still reads.
 void expect_with_messages(const std::string& schedule, int p, int m, double f, double b, double c, double expected) {
   Planned planned(schedule, sizes(p, m));
   DiagnosticSink& sink = planned.sink();
@@ -102,7 +102,7 @@ TEST(Machine, GPipeWithMessages) {
   }
 }
 
-/// A message of time c is waited for by both of its ends: once per microbatch, but for one in p that comes while others run.
+/// Both ends wait for a message of time c: once per microbatch, except for one in p that arrives while others run.
 TEST(Machine, OneFOneBWithMessages) {
   for (int p = 2; p <= 6; ++p) {
     for (const int m : {1, 2, 3, 8, 13}) {
@@ -113,7 +113,7 @@ TEST(Machine, OneFOneBWithMessages) {
   }
 }
 
-/// A pipeline runs at the pace of its slowest stage; the others only fill and drain it. In 1F1B what comes behind that stage drains while it warms up.
+/// A pipeline runs at the pace of its slowest stage; the others only fill and drain it. In 1F1B the stages after it drain while it warms up.
 TEST(Machine, ASlowDeviceInAnEvenPipeline) {
   for (const char* name : {"gpipe", "one_f_one_b"}) {
     for (const int p : {2, 4}) {
@@ -150,7 +150,7 @@ train net = mlp(layers: 2, features: 64, hidden: 64, classes: 4) on grid {
 }
 )";
 
-/// The first device has a task of its own beside what all do.
+/// The first device has an additional task.
 constexpr const char* kNested = R"(mesh grid(d: 4)
 model own(x: tensor[batch, features], label: i64[batch]) -> tensor[batch] {
     weight w[features, classes: 4] = normal(0.1)
@@ -217,7 +217,7 @@ TEST(Machine, ReplicasThatDoNotDifferAreSimulatedOnce) {
   for (const Timeline::Rank& rank : slow.ranks) EXPECT_LE(rank.peak_bytes, rank.planned_bytes);
 }
 
-/// A ring of four over links of their own, and over one that the four share: the bytes take four times as long.
+/// A ring of four over separate links, and over one shared link: there the bytes take four times as long.
 TEST(Machine, SharedLinksAreDividedEvenly) {
   const Planned planned("net.pipe", {}, kReplicated);
   passes::ActionCosts costs = planned.costs(0, 0);
@@ -234,7 +234,7 @@ TEST(Machine, SharedLinksAreDividedEvenly) {
   EXPECT_GT(makespan[3], makespan[2]);  // the two stages are in each other's way
 }
 
-/// What is copied to the memory of the host and back goes as fast as the device's `host`, whatever the links of the axes.
+/// Copies to the memory of the host and back run at the bandwidth of the device's `host`, whatever the links of the axes.
 TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
   const Planned planned("net.pipe", {}, std::string(kReplicated).insert(std::string(kReplicated).rfind('}'), "    offload model mb[0..2] with window: 1\n"));
   passes::ActionCosts costs = planned.costs(1, 2);
@@ -287,7 +287,7 @@ TEST(Machine, NeighboursOnASharedLinkAreOneClassWhereAllAreAlike) {
   EXPECT_EQ(classes(nested, costs), (Classes{{"d0", 1}, {"d1", 1}, {"d2", 2}}));
 }
 
-/// Of devices that differ on two axes each sends when its own work is done, whatever those beside it do.
+/// If devices differ on two axes, each sends when its own work is done, whatever its neighbours do.
 TEST(Machine, MessagesOfUnequalReplicasAreApart) {
   const Planned planned("net.pipe", {}, ring_of("pp: 2, x: 2, y: 2", "gpipe(pp, 2)\n    replicate model over x, y"));
   passes::ActionCosts costs = planned.costs(1, 2);
@@ -324,7 +324,7 @@ TEST(Machine, ARingOverTwoAxesIsAsSlowAsTheSlowerLink) {
   }
 }
 
-/// Where k replicas each keep a part of the state, an update works on a part of all, and a copy to the host or back is one of a part.
+/// If k replicas each keep a shard of the state, an update works on one shard, and a copy to the host or back moves one shard.
 TEST(Machine, CutStateTakesItsPartOfTheTime) {
   for (const int k : {2, 4}) {
     const auto seconds = [&](int zero) {
@@ -343,7 +343,7 @@ TEST(Machine, CutStateTakesItsPartOfTheTime) {
   }
 }
 
-/// Of the time in which a rank computes and communicates at once, the part that `overlap` says is lost.
+/// Work is slower by `overlap` while a rank computes and communicates at once.
 TEST(Machine, WorkIsSlowerBesideCommunication) {
   for (const char* name : {"gpipe", "one_f_one_b"}) {
     const Planned planned(name, sizes(3, 6));
@@ -399,7 +399,7 @@ TEST(SharingClock, PartsAreMaxMinFair) {
   EXPECT_EQ(times.cause[3], 0u);
 }
 
-/// What a transfer of several devices cannot use is left over as often as it has devices.
+/// The bandwidth that a transfer of several devices cannot use is left over once per device.
 TEST(SharingClock, DevicesOfATransferCount) {
   const Context context;
   passes::Network network{{0, 0}, {}};
@@ -432,7 +432,7 @@ TEST(SharingClock, IsThePlainClockWhereNothingIsShared) {
   }
 }
 
-/// Work that ends with a transfer beside it is not timed again, so that it would end twice.
+/// Work that ends at the same time as a transfer is not timed again, which would end it twice.
 TEST(SharingClock, WhatEndsWithATransferIsOver) {
   const Context context;
   // 0 sends 2 bytes from the rank of 1, which works 2 seconds at half speed; 2 follows both.
@@ -515,13 +515,13 @@ machine other on cluster { all: device(speed: 3) }
     EXPECT_FALSE(read_machine(word, {}, files, context, told)) << word;
     EXPECT_EQ(told.error_count(), 1u) << word;
   }
-  // A file has the machines that it declares, not those of what it uses.
+  // A file has the machines that it declares, not those of the files it uses.
   files.add("own.pipe", "use lab\nmesh line(p: 2)\nmachine mine on line { all: device(speed: 2) }\n");
   const auto own = read("own.pipe");
   ASSERT_TRUE(own) << render_text(sink.sorted(), context.locations.files());
   EXPECT_EQ(own->machine.name, "mine");
   EXPECT_FALSE(read("own.pipe:lab"));
-  // What may hide the machine is told, not that it is missing.
+  // The error that may hide the machine is reported, not a missing machine.
   files.add("half.pipe", "mesh line(p: 2)\nmachin lab on line { all: device(speed: 2) }\n");
   DiagnosticSink told(context.locations);
   EXPECT_FALSE(read_machine("half.pipe:lab", {}, files, context, told));

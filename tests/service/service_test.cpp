@@ -1,4 +1,4 @@
-// The workspace and its documents: unsaved texts, versions, what each request gives, cancellation, lack of memory, and the use that README.md shows.
+// The workspace and its documents: unsaved texts, versions, the results of each request, cancellation, lack of memory, and the use shown in frontend/service/README.md.
 
 #include <gtest/gtest.h>
 
@@ -212,7 +212,7 @@ TEST(Document, ReadsPirAndLibraryAndTellsWhatCannotBeRead) {
   EXPECT_EQ(missing->symbols().value, nullptr);
 }
 
-// What the command line says of a plan that is right, and no more than it must be.
+// The command line's remarks about a correct plan, at most the necessary ones.
 TEST(Document, TellsWhatAPlanNeedNotWaitFor) {
   std::string error;
   const std::string edit = "- F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1\n+ F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1, recv.F.stage0.mb0.pp1\n";
@@ -235,7 +235,7 @@ class FiresAfter : public Cancellation {
   mutable std::atomic<std::ptrdiff_t> left_;
 };
 
-/// Has no memory from its n-th poll on, for so many of them.
+/// Has no memory from its n-th poll on, for the given number of polls.
 class StarvesAfter : public Cancellation {
  public:
   explicit StarvesAfter(std::ptrdiff_t polls, std::ptrdiff_t times = 1'000'000) : left_(polls), times_(times) {}
@@ -249,7 +249,7 @@ class StarvesAfter : public Cancellation {
   const std::ptrdiff_t times_;
 };
 
-/// Every request is ended at every one of its polls in turn, on one document, and gives in the end what it gives to others.
+/// Every request is ended at every one of its polls in turn, on one document, and finally gives the same result as on others.
 template <typename Ends>
 void end_everywhere(Status wanted, std::size_t diagnostics, std::ptrdiff_t least) {
   const source::MemoryFileSystem files = disk();
@@ -281,7 +281,7 @@ TEST(LackOfMemory, EndsARequestAndNotTheService) { end_everywhere<StarvesAfter>(
 
 PlanRequest zb_h1(const std::string& microbatches) { return {{"", {{"p", "2"}, {"m", microbatches}}}}; }
 
-/// What is kept for who asks again is given back before a request fails.
+/// Memory kept for later requests is released before a request fails.
 TEST(LackOfMemory, TakesWhatIsKeptOfOtherRequests) {
   const source::MemoryFileSystem files = disk();
   Workspace workspace(files);
@@ -357,7 +357,7 @@ Workspace workspace(disk);
 workspace.open("net.pipe", text);
 workspace.edit("net.pipe", std::vector<TextEdit>{{{1, 7}, {1, 11}, "pair"}}, ColumnUnit::utf16);
 const std::shared_ptr<Document> document = workspace.document("net.pipe");
-Cancellation cancellation;  // request() from any thread ends what runs
+Cancellation cancellation;  // request() from any thread ends the running request
 for (const Diagnostic& diagnostic : document->check(&cancellation).diagnostics) publish(diagnostic, document->files());
 for (const Symbol& symbol : *document->symbols().value) outline(symbol.name, symbol.selection_range);
 for (const Use& use : *document->uses().value) link(use.range, use.declaration);

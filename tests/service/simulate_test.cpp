@@ -1,5 +1,5 @@
-// The simulator: closed forms of the field's schedules over ranges of sizes, the definitions of docs/execution.md section 8 against a slow evaluation of them from
-// nothing but the orders, what is told of idle time, and plans in seconds.
+// The simulator: closed forms of the field's schedules over ranges of sizes, the definitions of docs/execution.md section 8 against a slow evaluation from the
+// orders alone, reports of idle time, and plans in seconds.
 
 #include <gtest/gtest.h>
 
@@ -153,13 +153,13 @@ TEST(Simulate, DualPipeV) {
   }
 }
 
-/// A schedule in a file of its own.
+/// A schedule in a separate file.
 Compiled written(const std::string& name, const std::string& body, int p, int m) {
   return Compiled("own.pipe", name, sizes(p, m), dag::Level::ordered, "schedule " + name + "(p: axis, m: int) {\n    split batch into mb: m\n" + body + "}\n");
 }
 
-/// All forwards, then all backwards behind the forward again: only what the last stage does again is waited for. Of each microbatch a rank keeps `keep`, and all of the one
-/// that it goes back through.
+/// All forwards, then all backwards after a recomputed forward: only the recomputation of the last stage is waited for. A rank keeps `keep` of each microbatch,
+/// and all of the one whose backward runs.
 TEST(Simulate, GPipeThatRecomputes) {
   for (int p = 1; p <= 4; ++p) {
     for (int m = 2; m <= 8; m += 3) {
@@ -198,7 +198,7 @@ TEST(Simulate, GPipeWithAFrozenFirstStage) {
   }
 }
 
-/// A forward again beside another forward is no pair: they run one after the other.
+/// A recomputed forward beside another forward is no pair: they run one after the other.
 TEST(Simulate, PairsAreAForwardAndABackward) {
   for (const int m : {2, 5}) {
     const std::string placed = "    place model on p[0]\n    recompute model\n    order { rank r in p { F model mb[0]\n for i in 1..m { ";
@@ -228,7 +228,8 @@ TEST(Simulate, WorkThatIsNotSplitCountsForAllMicrobatches) {
 
 // ---- the definitions, slowly
 
-/// docs/execution.md section 8 word by word, from what `show orders --format json` says: operations with stages, their ranks, their groups. Repeats until nothing changes.
+/// docs/execution.md section 8 word by word, from the output of `show orders --format json`: operations with stages, their ranks, their groups. Repeats until
+/// nothing changes.
 struct Slow {
   double makespan = 0, span = 0, bubble_makespan = 0, bubble_span = 0;
   std::vector<double> work, peak;
@@ -339,7 +340,7 @@ TEST(Simulate, IsTheDefinition) {
   }
 }
 
-// ---- what a timeline says beside figures
+// ---- further contents of a timeline
 
 TEST(Simulate, TimelinesAreWhatTheirHeaderSays) {
   for (const char* name : {"zbv", "dual_pipe_v", "interleaved"}) {
@@ -367,7 +368,7 @@ TEST(Simulate, TimelinesAreWhatTheirHeaderSays) {
       EXPECT_FALSE(timeline->messages.empty());
       for (const Timeline::Curve& curve : timeline->curves) {
         for (std::uint32_t i = curve.first + 1; i < curve.end; ++i) EXPECT_LT(timeline->curve_time[i - 1], timeline->curve_time[i]);
-        EXPECT_TRUE(curve.cls || std::abs(timeline->curve_value[curve.end - 1]) < kExact);  // what was kept was let go of
+        EXPECT_TRUE(curve.cls || std::abs(timeline->curve_value[curve.end - 1]) < kExact);  // kept activations were released
       }
     }
   }

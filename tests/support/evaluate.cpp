@@ -90,7 +90,7 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::select_lt: return x[0] < x[1] ? x[2] : 0;
     case Op::cast: case Op::broadcast: case Op::permute: return x[0];
     case Op::fill: return attrs.scalar;
-    // What `evaluate_op` does itself.
+    // Evaluated by `evaluate_op` itself.
     case Op::dropout: case Op::iota: case Op::sum: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax:
     case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
     case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:

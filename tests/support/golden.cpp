@@ -44,7 +44,7 @@ std::optional<std::string> read_text(const std::filesystem::path& path) {
 }
 
 void write_text(const std::filesystem::path& path, std::string_view text) {
-  std::error_code ignored;  // the write below reports what went wrong
+  std::error_code ignored;  // the write below reports a failure
   std::filesystem::create_directories(path.parent_path(), ignored);
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));

@@ -61,7 +61,7 @@ constexpr Reach kReaches[] = {
     {.op = Op::softplus, .most = 40},
     {.op = Op::silu, .most = 40},
     {.op = Op::silu_grad, .most = 40},
-    {.op = Op::log_softmax_grad, .most = 4},  // it takes exponentials of what are logarithms of probabilities
+    {.op = Op::log_softmax_grad, .most = 4},  // it takes exponentials of logarithms of probabilities
     {.op = Op::attend, .most = 3},            // scores are products of two
     {.op = Op::attend_grad, .most = 3},
 };
@@ -73,7 +73,7 @@ Reach reach_of(Op op) {
   return {.op = op};
 }
 
-/// A fifth each near 0 and up to 1.5, the rest up to `most`; none closer than 0.05 to zero.
+/// A fifth of the numbers near 0, a fifth up to 1.5, the rest up to `most`; none closer than 0.05 to zero.
 double mixed(Random& random, double most) {
   const double kind = random.unit(), sign = random.chance(0.5) ? 1 : -1;
   const double bound = kind < 0.2 ? 0.2 : kind < 0.4 ? 1.5 : most;
@@ -87,7 +87,7 @@ struct Row {
   const char* attrs;
 };
 
-// Every op has a row; a test fails for one that has none.
+// Every op has a row; a test fails for an op without one.
 constexpr Row kRows[] = {
     {Op::add, "equal shapes", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", ""},
     {Op::add, "broadcast over batch", "f64[batch: 4*, seq: 2, dim: 6]; f64[seq: 2, dim: 6]", ""},

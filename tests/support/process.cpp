@@ -54,7 +54,7 @@ struct Pipe {
   _exit(127);
 }
 
-// Appends what is there; false when the other end is closed.
+// Appends the available bytes; false when the other end is closed.
 bool read_some(int end, std::string& text) {
   std::array<char, 65536> buffer;
   const ssize_t count = read(end, buffer.data(), buffer.size());
@@ -74,14 +74,14 @@ ProcessResult run_process(const std::vector<std::string>& command, const Process
     return result;
   }
   if (child == 0) become(command, options, out.write, err.write);
-  setpgid(child, child);  // also done by the child: whoever comes first
+  setpgid(child, child);  // also done by the child: whichever is first
   Pipe::close_end(out.write);
   Pipe::close_end(err.write);
 
   const Clock::time_point deadline = Clock::now() + options.limit;
   int status = 0;
   bool ended = false;
-  // A grandchild may keep the pipes open after the child: the child's end is what counts.
+  // A grandchild may keep the pipes open after the child: the child's end counts.
   while (!ended) {
     std::array<pollfd, 2> ends{{{out.read, POLLIN, 0}, {err.read, POLLIN, 0}}};
     poll(ends.data(), ends.size(), 10);
@@ -95,7 +95,7 @@ ProcessResult run_process(const std::vector<std::string>& command, const Process
       ended = true;
     }
   }
-  kill(-child, SIGKILL);  // what it left behind
+  kill(-child, SIGKILL);  // ends its children
   for (Pipe* pipe : {&out, &err}) {
     if (pipe->read < 0) continue;
     fcntl(pipe->read, F_SETFL, O_NONBLOCK);

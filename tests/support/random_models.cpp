@@ -54,7 +54,7 @@ class ModelWriter {
       case 3: return "(" + a + " + " + expression(depth - 1) + ")";
       case 4: return "(" + a + " - " + expression(depth - 1) + ")";
       case 5: return "(" + a + ") * tanh(" + expression(depth - 1) + ")";
-      // A factor of its own for each: where two operands tie, conventions about the derivative differ.
+      // A separate factor for each: conventions about the derivative differ for equal operands.
       case 6: return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", 0." + number(21 + next_factor_++) + " * " + expression(depth - 1) + " + 0.1)";
       case 7: return "(" + a + ") / (1.5 + sqrt(square(" + expression(depth - 1) + ") + 0.5))";
       case 8: return parts(a, expression(depth - 1));
@@ -63,7 +63,7 @@ class ModelWriter {
     }
   }
 
-  /// Parts of the last dimension, or of the sequence: what reads elements at other places than its own.
+  /// Parts of the last dimension, or of the sequence: ops that read elements at other positions.
   std::string parts(const std::string& a, const std::string& b) {
     const std::string cut = number(1 + random_.below(wide_ - 1)), wide = number(wide_);
     switch (random_.below(3)) {
@@ -270,7 +270,7 @@ class ModelWriter {
 
   void finish() {
     if (random_.chance(0.3)) loss("0.1 * ", use());
-    // What nothing reads yet has a loss of its own, or is added to what does.
+    // A value without a reader gets a loss, or is added to one that has a loss.
     std::string sum;
     values_.back().used = false;
     for (const Value& value : values_) {

@@ -25,7 +25,7 @@ struct Operation {
   std::string region;
   std::int32_t rank = 0;
   std::uint32_t vertex = 0;
-  bool named = false;  // its communication; a step of its own
+  bool named = false;  // its communication; a separate step
   bool gathers = false;  // it reads parameters that are gathered for it
   bool again = false;    // its forward runs again before it, or before its group
 };
@@ -49,7 +49,7 @@ class OrderDrawer {
     }
     const std::optional<dag::Dag> dag = compile(strategy, dag::Level::communicating);
     if (!dag) return "";
-    // Where an operation names everything on a rank, another rank may stand between two parts of it.
+    // If an operation names everything on a rank, another rank may stand between two parts of it.
     const bool coarse = random_.chance(0.3);
     if (!(coarse && contract(*dag, at, true) && linearise()) && !(contract(*dag, at, false) && linearise())) return "";
     return order_text();
@@ -63,13 +63,13 @@ class OrderDrawer {
     return test::compile(model_, strategy, sink, options);
   }
 
-  /// A rank that the order speaks of: its coordinates on `axes_`.
+  /// A rank in the order: its coordinates on `axes_`.
   struct Claim {
     std::vector<std::uint32_t> at;
     bool claimed = true;
   };
 
-  /// Draws the axes that ranks are told apart by, the axis of the work among them, and which ranks are claimed.
+  /// Draws the axes that identify ranks, the axis of the work among them, and the claimed ranks.
   void choose_claims(std::size_t axis) {
     axes_.assign(1, axis);
     for (std::size_t other = 0; other < strategy_.mesh.axes.size(); ++other) {
@@ -101,12 +101,12 @@ class OrderDrawer {
     }
   }
 
-  /// A node's coordinate on the axis of the work; an axis of one device singles none out.
+  /// A node's coordinate on the axis of the work; an axis of one device identifies none.
   static std::int32_t rank_of(const dag::Dag& dag, const dag::Node& node, std::size_t axis) {
     return dag.mesh.axes[axis].size == 1 ? 0 : dag.device_sets[node.devices].at[axis];
   }
 
-  /// Which backwards are split is known from an order that names every `BW`, in any sequence. Those of ranks that are not claimed are named by nobody.
+  /// An order that names every `BW`, in any sequence, shows which backwards are split. No order names those of unclaimed ranks.
   void name_halves(const dag::Dag& dag, std::size_t axis, directive::Strategy& strategy) {
     directive::Order order;
     const LocId loc;
@@ -148,7 +148,7 @@ class OrderDrawer {
     for (const dag::Node& node : dag.nodes) {
       if (runs_body(node.kind) && node.pass == Pass::BI) halves.emplace(node.chunk, node.instance);
     }
-    const bool again_named = random_.chance(0.5);  // else what runs again does so directly before its backward
+    const bool again_named = random_.chance(0.5);  // else recomputation runs directly before its backward
     std::map<std::tuple<std::int32_t, Pass, dag::ChunkId, dag::Instance>, std::uint32_t> vertices;
     std::vector<std::uint32_t> vertex_of(graph.units());
     std::set<std::uint32_t> again;
@@ -198,8 +198,8 @@ class OrderDrawer {
     return true;
   }
 
-  /// What an order keeps whether or not a value flows: F of an instance, then its B or BI, then its BW; and where a forward reads what another makes, their backwards follow
-  /// each other the other way around. Read from each instance for itself.
+  /// Orders that hold even if no value flows: F of an instance, then its B or BI, then its BW; and if a forward reads another's result, their backwards follow
+  /// each other the other way around. Read from each instance separately.
   template <typename VertexOf>
   void order_passes(const dag::Dag& dag, VertexOf vertex_of) {
     std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, dag::NodeId> nodes;
@@ -278,7 +278,7 @@ class OrderDrawer {
   /// Communication that is issued where the walk comes to it and not as soon as it can be: messages of operations that send one, and reductions of regions whose whole
   /// backwards on a rank share one.
   void name_communication(const dag::Dag& dag, const passes::WorkGraph& graph, const std::vector<std::uint32_t>& vertex_of) {
-    std::map<std::uint32_t, std::set<std::uint32_t>> sends, reductions;  // by the operation that makes what they carry
+    std::map<std::uint32_t, std::set<std::uint32_t>> sends, reductions;  // by the operation that makes their values
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
       const dag::Node& node = dag.nodes[i];
       const bool reduces = node.reduces_gradients();
@@ -365,7 +365,7 @@ class OrderDrawer {
     return true;
   }
 
-  /// What an operation needs is there when the first of a group begins.
+  /// Inputs of a group's operations are ready when its first one begins.
   bool ready(const Step& step, const Operation& operation) const {
     const std::uint32_t begin = position_[step.front().front().vertex];
     for (std::uint32_t from = 0; from < readers_.size(); ++from) {
@@ -376,7 +376,7 @@ class OrderDrawer {
   }
 
   std::vector<Step> steps_of(std::int32_t rank) {
-    // What runs again before a group runs so on all replicas: their groups are the same then.
+    // Recomputation before a group is the same on all replicas: their groups are the same then.
     if (const auto kept = steps_of_rank_.find(rank); again_attached_ && kept != steps_of_rank_.end()) return kept->second;
     return steps_of_rank_[rank] = draw_steps(rank);
   }
@@ -407,7 +407,7 @@ class OrderDrawer {
 
   // ---- text ----------------------------------------------------------------------------------------------------------
 
-  /// One cursor's view of a rank: what it lists, and the queue of weight gradients that it shares with all others.
+  /// One cursor's view of a rank: its list, and the queue of weight gradients that it shares with all others.
   struct Cursors {
     std::map<std::string, std::string> of_region;  // by region, or by "" for all: the cursor's name
     bool one = false;
@@ -436,7 +436,7 @@ class OrderDrawer {
 
   std::string axis_name(std::size_t axis) const { return std::string(context_.text(strategy_.mesh.axes[axis].name)); }
 
-  /// One `rank` line for all, which tells them apart inside.
+  /// One `rank` line for all ranks, which distinguishes them inside.
   std::string one_rank_text(const std::vector<std::string>& bodies) const {
     std::string text = "        rank ";
     for (std::size_t i = 0; i < axes_.size(); ++i) text += (i == 0 ? "" : ", ") + std::string(kVariables[i]) + " in " + axis_name(axes_[i]);
@@ -495,7 +495,7 @@ class OrderDrawer {
       random_.shuffle(lines);
     }
     for (std::size_t i = 0; i < lines.size();) {
-      // The shortest repetition of what comes next.
+      // The shortest repetition of the next operations.
       std::size_t period = 1, times = 1;
       for (std::size_t length = 1; length <= 3 && times == 1; ++length) {
         std::size_t next = 1;
@@ -513,7 +513,7 @@ class OrderDrawer {
     return text;
   }
 
-  /// Declares a cursor per region or one for all, where what goes forward on this rank is what comes back.
+  /// Declares a cursor per region, or one for all if forwards and backwards on this rank have the same regions.
   std::string cursor_text(const std::vector<Step>& steps, Cursors& cursors, const std::string& indent) {
     cursors.one = random_.chance(0.4);
     struct Lists {
@@ -567,8 +567,8 @@ class OrderDrawer {
   const tensor::Graph& model_;
   const directive::Strategy& strategy_;
   const RandomOrderOptions& options_;
-  std::vector<std::size_t> axes_;                    // that ranks are told apart by
-  std::size_t work_ = 0;                             // the one of them that work is placed on
+  std::vector<std::size_t> axes_;                    // identify the ranks
+  std::size_t work_ = 0;                             // the one of them on which work is placed
   std::vector<Claim> claims_;
   std::vector<bool> claimed_;                        // per coordinate of that axis: by some rank
   bool ahead_ = false;           // a bucket is gathered ahead of its use

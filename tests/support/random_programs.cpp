@@ -86,7 +86,7 @@ class ProgramMaker {
       const bool short_steps = bound.empty() || bound == "100.0";
       optimizer = "sgd(lr: " + rate(shape, short_steps) + (random_.chance(0.6) ? ", momentum: 0.9" : "") + (random_.chance(0.5) ? ", weight_decay: 0.01" : "") + clip + ")";
     } else {
-      // Where gradients are rounding noise around zero, their sign would decide on whole steps of size lr; a large eps takes them as zero.
+      // If gradients are rounding noise around zero, their sign would decide whole steps of size lr; a large eps treats them as zero.
       optimizer = "adamw(lr: " + rate(shape, false) + (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" + (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
     }
     return "    optim: " + optimizer + "\n    steps: 3\n    dtype: " + options_.dtype + "\n    seed:  " + number(random_.below(1u << 31)) + "\n";
@@ -161,7 +161,7 @@ class ProgramMaker {
       });
       EXPECT_TRUE(empty) << render_text(sink.sorted(), context_.locations.files()) << longer;
     };
-    // Calls inside stages are pieces of their own then.
+    // Calls inside stages are then separate segments.
     const auto region = [&] { return random_.chance(0.25) ? "model" : random_.pick(random_.chance(0.5) ? regions_ : calls_); };
     const bool recomputes = random_.chance(0.4), freezes = random_.chance(0.25);
     for (std::uint64_t i = recomputes ? random_.between(1, 2) : 0; i > 0; --i) {
@@ -178,7 +178,7 @@ class ProgramMaker {
     return source;
   }
 
-  /// Puts communication that there is on streams of its own, with a window that is ample.
+  /// Puts existing communication on separate streams, with an ample window.
   RandomProgram with_streams(RandomProgram program) {
     if (!options_.streams || random_.chance(0.6)) return program;
     DiagnosticSink sink(context_.locations);
@@ -202,7 +202,7 @@ class ProgramMaker {
   const RandomProgramOptions& options_;
   std::uint32_t pp_ = 1, dp_ = 1, ep_ = 0, microbatches_ = 1, copies_ = 1, stages_ = 1;
   std::vector<std::string> calls_;    // of the model
-  std::vector<std::string> regions_;  // what is placed
+  std::vector<std::string> regions_;  // the placed regions
   bool numbered_ = false;             // they are stages
   bool marked_ = false;  // the model marks its stages
 };

@@ -56,7 +56,7 @@ const Array& DagRun::input(const Node& node, std::uint32_t port, std::uint64_t r
   return outputs(source.node, rank)[source.index];
 }
 
-/// What an accumulate adds, in its order.
+/// The sum of an accumulate, in its order.
 Array DagRun::sum(const Node& node, std::uint32_t port, std::uint64_t rank) {
   Array sum;
   for (const Input& term : dag_.inputs_of(node, port)) {
@@ -77,7 +77,7 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
   for (const NodeId member : comm.members) {
     const Node& other = dag_.node(member);
     if (dag_.inputs_of(other).empty()) continue;  // it takes the sum alone
-    // The devices of the member set that agree with this one on all whole axes but those that join.
+    // The devices of the member set that agree with this one on all whole axes except those that join.
     for (std::uint64_t device = 0; device < dag_.mesh.devices(); ++device) {
       const std::vector<std::uint32_t> there = coordinates_of(dag_.mesh, device), here = coordinates_of(dag_.mesh, partner(other.devices, rank));
       if (!dag_.device_sets[other.devices].contains_device(there)) continue;
@@ -110,7 +110,7 @@ std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, c
   return own;
 }
 
-/// What a sum of squares or an update reads, parameter by parameter.
+/// The inputs of a sum of squares or an update, parameter by parameter.
 std::vector<Array> DagRun::gradients_of(const Node& node, std::uint64_t rank) {
   const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
   std::vector<Array> gradients;

@@ -5,7 +5,7 @@
 namespace piper::test {
 namespace {
 
-/// Where `what` is a whole line, or else a part of one; exactly once, or else nowhere.
+/// The position of `what` as a whole line, or else as a part of one; exactly once, or else npos.
 std::size_t place_of(const std::string& text, const std::string& what) {
   const std::string lines = "\n" + text + "\n", line = "\n" + what + "\n";
   const bool whole = lines.find(line) != std::string::npos;

@@ -1,14 +1,14 @@
-// Every example on the page of a diagnostic is run, and gives what the page says.
+// Every example on the page of a diagnostic is run, and gives the output on the page.
 //
 //   pipe-error   a program that `piper check` refuses with the page's code
-//   pipe         a program of which `piper check` says nothing
-//   pir-error    an edit of a legal `.pir` text (`<!-- plan NAME -->`) that `piper check` refuses with the page's code, and of what is then printed the lines
+//   pipe         a program for which `piper check` prints nothing
+//   pir-error    an edit of a legal `.pir` text (`<!-- plan NAME -->`) that `piper check` refuses with the page's code, and the lines of its output
 //                that begin with `error` or `warning`
-//   pir          one of which it says nothing
+//   pir          one for which it prints nothing
 //   console      commands of the shell, each with lines that it prints, in their order; `...` stands for anything. Under `A confusing case` one of them
 //                prints the page's code
 //
-// A page whose code no example can provoke stands in tests/diagnostics/codes_without_example.txt with the reason; a block without a kind is run by nobody,
+// A page whose code no example can provoke is listed in tests/diagnostics/codes_without_example.txt with the reason; a block without a kind is not run,
 // so only such pages have any. Comments before a block are those of `page_blocks.h`; `piper explain` shows none of them.
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ std::vector<Command> commands_of(const PageBlock& block) {
   return commands;
 }
 
-/// A page with its code, and what is wrong with its blocks: empty, or what was run and what it said.
+/// A page with its code, and the fault of its blocks: empty, or the program that was run with its output.
 class Page {
  public:
   explicit Page(std::string code) : code_(std::move(code)), blocks_(blocks_of(read_text(page_path(code_)).value_or(""))) {}

@@ -82,7 +82,7 @@ TEST(Fmt, AFileThatCannotBeWrittenStaysAsItWas) {
   const ProcessResult full = shell(folder, "ulimit -f 1; \"$0\" fmt a.pipe; echo $?; cmp a.pipe before; ls");
   EXPECT_EQ(full.out, "1\na.pipe\nbefore\n");
   EXPECT_NE(full.err.find("P6102"), std::string::npos) << full.err;
-  // What is no file is not replaced by one, and not waited for.
+  // A path that is not a file is not replaced by one, and not waited for.
   const ProcessResult pipe = shell(folder, "mkfifo p; \"$0\" fmt p; echo $?; test -p p && ls");
   EXPECT_EQ(pipe.out, "1\na.pipe\nbefore\np\n");
   EXPECT_NE(pipe.err.find("`p` cannot be written: it is no regular file"), std::string::npos) << pipe.err;
@@ -103,7 +103,7 @@ TEST(Completion, ShellsCompleteCommandsAndOptions) {
   EXPECT_NE(zsh.out.find("'*--steps[number of steps]:N:'"), std::string::npos) << zsh.out;
 }
 
-// What is offered is what the command line takes.
+// The command line accepts every offered choice.
 TEST(Completion, EachChoiceIsTaken) {
   for (const tools::OptionRow& option : tools::option_rows()) {
     for (const tools::CommandRow& command : tools::command_rows()) {

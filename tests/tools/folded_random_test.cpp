@@ -1,4 +1,4 @@
-// Folded texts tell apart what differs: of random texts, and of the DAG of a program, one line is changed, and what stands for it must be another text.
+// Folded texts distinguish different contents: one line of random texts, and of the DAG of a program, is changed, and the folded text must change.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class Random {
   std::mt19937 engine_;
 };
 
-/// What an operation of each layer takes.
+/// The operands of an operation of each layer.
 enum class Source { own, before, two_before, first, input, mirror };
 
 struct Operation {
@@ -106,7 +106,7 @@ std::size_t body(const std::string& line) {
   return begin != std::string::npos && line[begin] == '%' && equals != std::string::npos ? equals : 0;
 }
 
-/// Another number for one that the line has behind what it defines; false if it has none.
+/// Replaces a number after the definition in a line; false if it has none.
 bool change_number(std::string& line, Random& random) {
   std::vector<std::size_t> places;
   for (std::size_t i = body(line) + 1; i < line.size(); ++i) {

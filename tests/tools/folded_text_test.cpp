@@ -210,7 +210,7 @@ train piped = gpt(layers: 12, heads: 4, vocab: 256, dim: 64) on line {
   EXPECT_GT(count(run_tool({"show", "dag", "piped.pipe", "--format", "text", "--bodies"}, files).out, " = contract("), 20u);
 }
 
-// On a terminal a DAG is for a reader; what a file or a pipe gets is what `check` reads.
+// On a terminal a DAG is printed for a reader; a file or a pipe gets the text that `check` reads.
 TEST(ShowForReaders, DagsAreWholeOffTheTerminal) {
   const std::map<std::string, std::string> files = {{"deep.pipe", kDeep}};
   const ToolResult piped = run_tool({"show", "dag", "deep.pipe"}, files);

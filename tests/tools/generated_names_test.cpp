@@ -1,4 +1,4 @@
-// A program may call its weights, regions, axes and itself as it likes: what is generated compiles.
+// A program may use any names for its weights, regions, axes and itself: the generated code compiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using Names = std::set<std::string>;
 
-/// Of C++20: keywords, then alternative tokens.
+/// C++20: keywords, then alternative tokens.
 const Names kWords = {
     "alignas", "alignof", "asm", "auto", "bool", "break", "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "concept", "const", "consteval",
     "constexpr", "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else",
@@ -25,18 +25,18 @@ const Names kWords = {
     "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union",
     "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
     "and", "and_eq", "bitand", "bitor", "compl", "not", "not_eq", "or", "or_eq", "xor", "xor_eq"};
-/// What the language keeps for itself cannot be a name in a program.
+/// Reserved words of the language cannot be names in a program.
 const Names kOfTheLanguage = {"and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "freeze", "fuse", "if", "in", "input", "into", "let", "loss", "mesh",
                               "model", "not", "offload", "on", "or", "order", "over", "param", "partition", "place", "rank", "recompute", "region", "repeat", "replicate",
                               "require", "return", "schedule", "shard", "split", "stream", "then", "train", "true", "use", "var", "weight", "with", "F", "B", "BI", "BW"};
 
-/// All words of a text that are names, but for those that begin with an underscore: generated names do not.
+/// All names in a text, except those that begin with an underscore: generated names do not.
 Names words_of(const std::string& text) {
   static const std::regex kName("\\b[A-Za-z][A-Za-z0-9_]*");
   return Names(std::sregex_token_iterator(text.begin(), text.end(), kName), std::sregex_token_iterator());
 }
 
-/// The macros and the declarations of what generated programs include, as the compiler sees them.
+/// The macros and the declarations in the headers of generated programs, as the compiler sees them.
 Names words_of_headers(const TemporaryFolder& folder) {
   const std::string source = folder.write("headers.cpp", "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n");
   Names names;
@@ -103,7 +103,7 @@ TEST(GeneratedNames, AProgramMayUseEveryWord) {
     for (const char* word : {"first_layer", "last_layers", "net", "vocab", "dim", "seq", "batch", "tokens", "targets", "x"}) names.erase(word);
   };
   drop();
-  // And what the printers say themselves: every word of a program with the names that programs have.
+  // The printers' own words: every word of a program with the usual names.
   const Names own = words_of(generated(folder, program({"gain"}, "one", "device", "small"), "one"));
   for (const char* one : {"check_range", "check_masked", "attend_1", "arena", "step", "model_F", "model_F_at", "model_F_calls"}) EXPECT_TRUE(own.contains(one)) << one;
   names.insert(own.begin(), own.end());

@@ -1,4 +1,4 @@
-// `held_out`: what `train` says of it, and that its loss is the mean that the rows give by hand.
+// `held_out`: the messages of `train` about it, and its loss as the mean computed by hand from the rows.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -172,7 +172,7 @@ TEST(HeldOut, ALimitIsSaid) {
   }
 }
 
-/// Where samples depend on each other a short batch is another model; whole batches alone are taken.
+/// If samples depend on each other a short batch is another model; only full batches are taken.
 TEST(HeldOut, AShortBatchOfDependentSamplesIsRefused) {
   const std::vector<const char*> mixing = {"square(softmax(x * w, along: batch))", "square(x * w - sum(x * w, along: batch))", "square(x * w) * sum(x * w, along: batch)"};
   for (const char* loss : mixing) {
@@ -197,7 +197,7 @@ struct Failing {
   std::vector<std::string> said;
 };
 
-/// A failure on held-out data says where in the data it is, and what training gave is not lost.
+/// A failure on held-out data names the position in the data, and the results of training are not lost.
 TEST(HeldOut, AFailureKeepsTheSummary) {
   const char* const squares = "model net() {\n    input x: tensor[batch, dim: 1], y: tensor[batch, dim]\n    weight w[dim] = ones\n    loss mean_squared(x * w, y)\n}\n";
   const char* const labels = "model net() {\n    input x: tensor[batch, class: 2], label: i64[batch]\n    weight w[class] = ones\n    loss cross_entropy(x * w, label)\n}\n";

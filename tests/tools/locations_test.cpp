@@ -1,4 +1,4 @@
-// Where nodes come from: what a line of a called schedule makes names that line and its call, not the train.
+// Origins of nodes: nodes of a line in a called schedule name that line and its call, not the train.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace piper::test {
 namespace {
 
-/// The schedules of the user; the model is the library's, so that what names it names the train.
+/// The schedules of the user; the model is the library's, so its nodes name the train.
 constexpr const char* kSchedules = R"(schedule copies(dp: axis, z: int = 0) {
     replicate model over dp with zero: z
 }
@@ -44,8 +44,8 @@ schedule everything(pp: axis, dp: axis) {
 )";
 
 struct LineCase {
-  const char* calls;               // each in a line of its own, behind `data`, `optim` and `steps`
-  const char* made;                // the line of the schedules that makes the nodes: how it begins; of the library: empty
+  const char* calls;               // each on a separate line, after `data`, `optim` and `steps`
+  const char* made;                // the line of the schedules that makes the nodes: its beginning; of the library: empty
   std::vector<const char*> nodes;  // how their names begin
   int call;                        // which of the calls leads there, counted from 0
 };

@@ -1,4 +1,5 @@
-// Communication that an order names: where it may stand, and what is said where it stands before the work that makes what it carries, behind the work that reads it, or elsewhere on replicas.
+// Communication that an order names: its legal positions, and the messages if it stands before the work that makes its values, after the work that reads them,
+// or elsewhere on replicas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +53,7 @@ struct Class {
   const char* zero;          // of the replicas
   int legal;
   int also_legal;            // another such place
-  std::vector<int> early;    // before work that makes what it carries
+  std::vector<int> early;    // before work that makes its values
   std::vector<int> late;     // behind work that needs it
   const char* late_code = "P3108";
 };
@@ -72,7 +73,7 @@ const Class kClasses[] = {
     {"B stage[1].gather mb[0]", 1, whole, "3", 1, -1, {}, {2, 3}, "P3112"},
 };
 
-/// Where the operation stands in the orders of the two replicas of its rank, or in the one that they have together: before that step; none: nowhere.
+/// The position of the operation in the orders of the two replicas of its rank, or in their common one: before that step; none: nowhere.
 ToolResult check(const Class& one, std::optional<int> first, std::optional<int> second, bool together = false) {
   std::string ranks;
   for (int rank = 0; rank < 2; ++rank) {
@@ -128,7 +129,7 @@ TEST(NamedCommunication, StandsAtOnePlaceInTheOrdersOfReplicas) {
   }
 }
 
-// The story is told on the grid, and the hint can be followed.
+// The grid shows the fault, and the hint can be followed.
 TEST(NamedCommunication, IsToldLikeWork) {
   const ToolResult send = check(kClasses[0], 0, 0, true);
   EXPECT_THAT(send.err, HasSubstr("`F stage[0].send mb[0]` waits for `F stage[0] mb[0]`, which the order of `pp[0]` puts after it"));
@@ -140,7 +141,7 @@ TEST(NamedCommunication, IsToldLikeWork) {
   EXPECT_THAT(reduction.err, HasSubstr("move `B stage[0].reduce` behind `B stage[0] mb[1]`"));
 }
 
-// Members of a group have no order among them: what one names does not stand before what another does.
+// Members of a group have no order among them: an operation named by one does not stand before the work of another.
 TEST(NamedCommunication, BesideWorkInAGroupWaitsForWhatStandsBeforeTheGroup) {
   const auto order = [](const std::string& steps) {
     return run_tool({"check", "a.pipe"},

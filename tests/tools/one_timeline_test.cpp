@@ -1,4 +1,4 @@
-// One timeline of operations: every command says the same makespan, bubble and peak, and what does not change an order does not change them.
+// One timeline of operations: every command prints the same makespan, bubble and peak, and a change that keeps the order keeps them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr double kExact = 1e-9;
 
-/// What a command prints; fails where it has errors.
+/// The output of a command; fails on errors.
 std::string output(const source::FileSystem& files, std::vector<std::string> words, const std::string& typed = "") {
   std::ostringstream out, err;
   std::istringstream in(typed);
@@ -93,7 +93,7 @@ std::size_t columns_of(const std::string& grid) {
   return columns;
 }
 
-/// All that say when operations run say what `simulate` says.
+/// All commands with times of operations agree with `simulate`.
 void expect_one_timeline(const source::FileSystem& files, const std::string& input, const std::vector<std::string>& sizes, bool grouped) {
   const std::string what = input + testing::PrintToString(sizes);
   const Figures figures = simulated(files, input, sizes);
@@ -185,7 +185,7 @@ TEST(OneTimeline, ReplicasCountOnce) {
 TEST(OneTimeline, NamedCommunicationIsAStep) {
   const std::string late = "        for i in 0..4 { F stage[0].send mb[i] }\n";
   const source::MemoryFileSystem files = train(order("", "", late)), unnamed = train(order("", ""));
-  // Four forwards, then what the second rank does, then the last backward of the first.
+  // Four forwards, then the work of the second rank, then the last backward of the first.
   EXPECT_NEAR(simulated(files, "t.pipe", {}, {"--stages", "equal"}).makespan, 4 + 4 + 4 * 2 + 2, kExact);
   EXPECT_NEAR(simulated(unnamed, "t.pipe", {}, {"--stages", "equal"}).makespan, 1 + 4 + 4 * 2 + 2, kExact);
   expect_one_timeline(files, "t.pipe", {}, false);
@@ -219,12 +219,12 @@ TEST(OneTimeline, AColumnIsAnOperation) {
       const std::string whole = grid_of(text(0));
       for (const int cut : {1, 2, 3}) {
         EXPECT_EQ(grid_of(text(cut)), whole) << schedule << again << cut;
-        // Of a stage in pieces those alone run again whose backward reads what they make.
+        // In a stage of several segments only those whose backward reads their results are recomputed.
         if (again.empty()) expect_equal(simulated(train(text(cut)), "t.pipe", {}, {"--stages", "equal"}), simulated(train(text(0)), "t.pipe", {}, {"--stages", "equal"}), schedule);
       }
       expect_one_timeline(train(text(3)), "t.pipe", {}, false);
     }
-    // What runs again in blocks is one operation before each backward.
+    // Recomputation in blocks is one operation before each backward.
     const std::string stages = grid_of(head + schedule + "    recompute stage\n    replicate model over dp\n}\n");
     const std::string blocks = head + schedule + "    recompute block\n    replicate model over dp\n}\n";
     if (schedule.starts_with("one")) {

@@ -1,4 +1,4 @@
-// What is told of ranks that wait for each other: where they stand, the grid up to there, and a change that is legal indeed.
+// Messages about ranks that wait for each other: their positions, the grid up to there, and a change that is really legal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ constexpr StoryCase kStories[] = {
      "hint: in the order of `p[2]`, move `B stage[2] mb[0]` before `F stage[2] mb[1]`\n"},
 };
 
-/// The message and what is beside it, without places and lines of the source.
+/// The message and its notes, without locations and lines of the source.
 std::string without_source(const std::string& err) {
   std::string told;
   std::istringstream stream(err);
@@ -98,7 +98,7 @@ std::string ranks_text(const Orders& orders) {
   return text;
 }
 
-/// 1F1B, each operation on a line of its own.
+/// 1F1B, each operation on a separate line.
 Orders written_out(int p, int m) {
   Orders orders(static_cast<std::size_t>(p));
   for (int r = 0; r < p; ++r) {
@@ -113,7 +113,7 @@ Orders written_out(int p, int m) {
   return orders;
 }
 
-// One operation of a legal order is moved at random; what the hint says to move is moved, and the order is legal.
+// One operation of a legal order is moved at random; after the move in the hint, the order is legal.
 TEST(OrderCycle, ProposesWhatIsLegal) {
   const std::regex proposal("hint: in the order of `p\\[(\\d+)\\]`, move `([^`]*)` (before|behind) `([^`]*)`\n");
   int proposed = 0;
@@ -128,7 +128,7 @@ TEST(OrderCycle, ProposesWhatIsLegal) {
     const ToolResult run = check(ranks_text(orders), p, m);
     if (run.exit_code == 0) return;
     EXPECT_THAT(run.err, HasSubstr("error P3108: "));
-    // What was moved can be moved back: there is a single move that is legal.
+    // The operation can be moved back: a single legal move exists.
     std::smatch found;
     ASSERT_TRUE(std::regex_search(run.err, found, proposal)) << run.err;
     std::vector<std::string>& order = orders[std::stoul(found[1])];

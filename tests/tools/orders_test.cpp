@@ -1,4 +1,4 @@
-// Orders and grids: what a schedule by itself says of them holds with every model, and what pages show of grids is what is printed.
+// Orders and grids: the output for a schedule by itself holds with every model, and grids on pages equal the real output.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -131,7 +131,7 @@ std::string rows(const std::string& printed) {
   return text;
 }
 
-/// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too, and timelines are no grids. Sessions have a test of their own.
+/// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too, and timelines are no grids. Sessions have their own test.
 bool of_another_command(const std::vector<std::string>& lines, std::size_t line) {
   while (line > 0 && !lines[line].starts_with("$ ") && !lines[line].starts_with("piper> ") && !lines[line].starts_with("```")) --line;
   return lines[line].starts_with("piper> ") || (lines[line].starts_with("$ piper ") && !lines[line].starts_with("$ piper show grid "));
@@ -139,8 +139,8 @@ bool of_another_command(const std::vector<std::string>& lines, std::size_t line)
 
 /// All pages and all schedules and models of the tree.
 std::vector<std::filesystem::path> pages() {
-  std::vector<std::filesystem::path> found = {"README.md", "tests/README.md"};
-  for (const char* folder : {"backend", "examples", "frontend", "grammar", "ir", "passes", "runtime", "stdlib"}) {
+  std::vector<std::filesystem::path> found = {"CONTRIBUTING.md", "README.md", "tests/README.md"};
+  for (const char* folder : {"backend", "docs", "examples", "frontend", "grammar", "ir", "passes", "runtime", "stdlib"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() == ".md" || entry.path().extension() == ".pipe") found.push_back(entry.path());
     }
@@ -176,7 +176,7 @@ TEST(Grids, OfPagesAreWhatIsPrinted) {
   EXPECT_GE(compared, 7);
 }
 
-// ---- what is explained of a schedule
+// ---- explanations of a schedule
 
 TEST(Explain, TellsOfEverySchedule) {
   int explained = 0;

@@ -1,4 +1,4 @@
-// The folder of a run: one run at a time, and what an earlier one has left in it.
+// The folder of a run: one run at a time, and the files of an earlier one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ void write_trains(const TemporaryFolder& folder) {
   folder.write("long.pipe", text);
 }
 
-// Neither run loses anything: the second one is told who has the folder, and the first one goes on.
+// Neither run loses anything: the second one gets the name of the first, and the first one goes on.
 TEST(OutFolder, ASecondRunIsRefused) {
   const TemporaryFolder folder;
   write_trains(folder);
@@ -48,7 +48,7 @@ TEST(OutFolder, ASecondRunIsRefused) {
   EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.jsonl"}));
 }
 
-// A lock is the kernel's: what a killed run leaves holds nobody up.
+// A lock is the kernel's: the remains of a killed run block no other.
 TEST(OutFolder, AKilledRunHoldsNobodyUp) {
   const TemporaryFolder folder;
   write_trains(folder);
@@ -58,7 +58,7 @@ TEST(OutFolder, AKilledRunHoldsNobodyUp) {
   EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl"}));
 }
 
-// What a later run writes is its own, and nothing of what an earlier one measured is lost.
+// A later run has separate files, and no measurement of an earlier one is lost.
 TEST(OutFolder, AnEarlierRunIsKept) {
   const TemporaryFolder folder;
   write_trains(folder);
@@ -71,7 +71,7 @@ TEST(OutFolder, AnEarlierRunIsKept) {
   EXPECT_EQ(read_text(folder.path() / "out/metrics.1.jsonl"), "first\n");
   EXPECT_THAT(read_text(folder.path() / "out/metrics.jsonl").value_or(""), Not(HasSubstr("first")));
   EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl", "notes.txt"}));
-  // A comparison measures nothing, so it keeps what is there.
+  // A comparison measures nothing, so it keeps existing files.
   const ProcessResult compared = shell(folder, "exec \"$0\" train tiny.pipe --interpret --reference --out out");
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_EQ(files_in(folder.path() / "out"), (std::set<std::string>{"flight.0", "flight.1", "metrics.1.jsonl", "metrics.jsonl", "notes.txt"}));

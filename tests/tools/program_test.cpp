@@ -21,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The dynamic linker names every library that a process opens, so none is missed, whenever it is loaded.
+// The dynamic linker lists every library that a process opens, so none is missed, whenever it is loaded.
 TEST(Program, CheckLoadsNoTensorLibrary) {
   ProcessOptions options;
   options.environment = {{"LD_DEBUG", "files"}};
@@ -84,7 +84,7 @@ std::string text_train(const std::string& model, const std::string& declarations
 
 constexpr const char* kSmallGpt = "gpt(layers: 1, dim: 16, heads: 2, vocab: 256)";
 
-// What gives its text once is read once: by the early check, the run and the bigram model together.
+// A text that can be read only once is read once: by the early check, the run and the bigram model together.
 TEST(Program, DataIsReadOnce) {
   const TemporaryFolder folder;
   folder.write("text.pipe", text_train(kSmallGpt));
@@ -93,7 +93,7 @@ TEST(Program, DataIsReadOnce) {
   EXPECT_THAT(run.out, HasSubstr("bigram model on the same text"));
 }
 
-// So what `train` has read it looks through, also where `check` does not look.
+// Therefore `train` checks the text it has read, also where `check` does not.
 TEST(Program, ATextFromAPipeIsLookedThrough) {
   const TemporaryFolder folder;
   folder.write("text.pipe", text_train("gpt(layers: 1, dim: 16, heads: 2, vocab: 100)"));
@@ -110,7 +110,7 @@ TEST(Program, CheckSaysThatItDoesNotLookIntoAPipe) {
   EXPECT_THAT(run.err, HasSubstr("warning P6107: `text` is a pipe, which is not looked into"));
 }
 
-// A program may come from a pipe; nobody waits for what is called a file and has no end.
+// A program may come from a pipe; an endless file is not waited for.
 TEST(Program, ASourceThatHasNoEndIsRefused) {
   const TemporaryFolder folder;
   folder.write("mesh.pipe", "mesh m(p: 2)\n");
@@ -191,7 +191,7 @@ llvm::json::Object interrupted_comparison(const std::string& when, int exit_code
   return {};
 }
 
-// The step in which Ctrl-C comes is ended, on both sides; what was compared whole is told.
+// The step in which Ctrl-C arrives is finished, on both sides; the complete comparisons are reported.
 TEST(Program, AnInterruptedComparisonSaysSo) {
   const auto expect = [](const std::string& when, std::size_t comparisons, bool interrupted, const std::string& words) {
     const llvm::json::Object told = interrupted_comparison(when, interrupted ? 130 : 0, words);
@@ -205,7 +205,7 @@ TEST(Program, AnInterruptedComparisonSaysSo) {
   expect("f32 12", 2, false, "");  // nothing was left to do
 }
 
-/// A compiler that starts a part of itself, once gives the signal to whoever started it, and goes on with `afterwards`.
+/// A compiler that starts a child, sends the signal once to its parent, and goes on with `afterwards`.
 void write_compiler(const TemporaryFolder& folder, const std::string& signal, const std::string& afterwards) {
   const std::string path = folder.write("compiler", "#!/bin/sh\n"
                                                     "if [ \"$1\" = --version ]; then echo compiler; exit 0; fi\n"
@@ -222,7 +222,7 @@ ProcessResult train_with_compiler(const TemporaryFolder& folder, const std::stri
                        "exit $code");
 }
 
-// Before the first step too: compilers end with what they started, and nothing in the making stays.
+// Also before the first step: compilers end with their children, and no partial file stays.
 TEST(Program, CtrlCEndsTheBuild) {
   for (const char* signal : {"INT", "TERM"}) {
     const TemporaryFolder folder;
@@ -240,7 +240,7 @@ TEST(Program, CtrlCEndsTheBuild) {
   }
 }
 
-// However the program ends, its compilers end with it; what they were making is removed by the next run.
+// However the program ends, its compilers end with it; the next run removes their partial files.
 TEST(Program, CompilersEndWithTheProgram) {
   for (const auto& [signal, exit_code] : {std::pair{"HUP", 130}, std::pair{"QUIT", 131}, std::pair{"PIPE", 141}, std::pair{"KILL", 137}}) {
     const TemporaryFolder folder;
@@ -253,7 +253,7 @@ TEST(Program, CompilersEndWithTheProgram) {
   }
 }
 
-// What nothing listens to does not end it either.
+// An ignored signal does not end it either.
 TEST(Program, AnIgnoredCtrlCDoesNotEndTheBuild) {
   const TemporaryFolder folder;
   write_compiler(folder, "INT", "kill $(tail -n 1 parts)\nexec g++ \"$@\"");
@@ -278,7 +278,7 @@ TEST(Program, AFullCacheDisk) {
   }
 }
 
-// A limit on the size of files is told like a full disk, by who writes: the signal of that limit would end the program without a word.
+// A limit on the size of files is reported like a full disk, by the writer: the signal of that limit would end the program without a message.
 TEST(Program, ALimitOnTheSizeOfFilesIsADiagnostic) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
@@ -295,7 +295,7 @@ TEST(Program, ALimitOnTheSizeOfFilesIsADiagnostic) {
   EXPECT_THAT(run.out, HasSubstr("interpreted"));
 }
 
-// A library would end the process with words of its own.
+// A library would end the process with its own message.
 TEST(Program, AFolderThatIsGoneIsADiagnostic) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
@@ -304,7 +304,7 @@ TEST(Program, AFolderThatIsGoneIsADiagnostic) {
   EXPECT_THAT(run.err, HasSubstr("error P6009: LibTorch cannot be opened: the folder that the run was started in is gone"));
 }
 
-// Each is a thread: what the system has no room for is refused before anything is compiled.
+// Each device is a thread: too many for the system are refused before anything is compiled.
 TEST(Program, TooManyDevicesAreADiagnostic) {
   const TemporaryFolder folder;
   std::string text = kTiny;
@@ -315,14 +315,14 @@ TEST(Program, TooManyDevicesAreADiagnostic) {
   EXPECT_THAT(run.err, HasSubstr("error P6005: `1000000` devices are as many threads of this process, for which the system is too small"));
 }
 
-// What a thread needs is the program's own matter.
+// The program itself provides for the stack of a thread.
 TEST(Program, ASmallStackIsEnough) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
   ProcessResult run = shell(folder, "ulimit -s 64; exec \"$0\" train tiny.pipe --interpret");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("3 steps in "));
-  // A compiler has only what the shell leaves it.
+  // A compiler has only the shell's limit.
   run = shell(folder, "ulimit -s 64; PIPER_CACHE=cache exec \"$0\" train tiny.pipe");
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("hint: `ulimit -s` leaves compilers too small a stack"));
@@ -359,7 +359,7 @@ TEST(Examples, SmallOnesTrain) {
   }
 }
 
-/// Trains on a text of its own, in this process.
+/// Trains on a given text, in this process.
 ToolResult train_on(const std::string& text, const std::string& program) {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", text);

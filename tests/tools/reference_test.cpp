@@ -1,4 +1,4 @@
-// `train --reference`: what it compares, and what it says of a difference.
+// `train --reference`: the compared values, and the messages about a difference.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ TEST(Reference, WrittenElementTypesFollowTheComparison) {
   EXPECT_THAT(run.out, HasSubstr("3 steps in f64"));
 }
 
-// A model that amplifies rounding: two equal values in two ways, whose gradients cancel but for it. The sums of two devices round in another way than one.
+// A model that amplifies rounding: two equal values computed in two ways, whose gradients cancel except for rounding. The sums of two devices round differently
+// from one.
 TEST(Reference, ADifferenceIsSeen) {
   const std::map<std::string, std::string> files = {{"cancel.pipe",
                                                      "mesh pair(d: 2)\n"
@@ -80,7 +81,7 @@ TEST(Reference, ALibraryThatFailsIsToldApart) {
   EXPECT_THAT(run.err, testing::StartsWith("tiny.pipe:5:7: error P6105: the one-device run failed: this thread cannot be served\n"));
 }
 
-// Masters are optimizer state of narrow parameters: in f64 there is none to offload, and nothing else to compare.
+// Master weights are optimizer state of narrow parameters: f64 has none to offload, and nothing else to compare.
 TEST(Reference, MastersMayBeOffloaded) {
   std::string source = kTiny;
   source.insert(source.rfind('}'), "    dtype: bf16\n    offload model with what: optimizer\n");
@@ -90,7 +91,7 @@ TEST(Reference, MastersMayBeOffloaded) {
   EXPECT_THAT(run.out, HasSubstr("3 steps in bf16 against the same microbatches"));
 }
 
-// With one sample a relu that rounding turns on changes a gradient by a sixth. That is told, and no fault: the plan rounds as one device does.
+// With one sample a relu that rounding turns on changes a gradient by a sixth. That is reported, and no fault: the plan rounds as one device does.
 TEST(Reference, RoundingOfNarrowGradientsIsTold) {
   const std::string source =
       "model net(layers: int) {\n"
@@ -124,7 +125,7 @@ TEST(Reference, RoundingOfNarrowGradientsIsTold) {
   EXPECT_THAT(run.out, HasSubstr("largest difference of gradients   1.6e-01"));
 }
 
-// A weight that an operation changes before it is used: of what replicas contribute to its gradient each is rounded by itself, as of microbatches.
+// A weight that an operation changes before its use: each replica's contribution to its gradient is rounded separately, as for microbatches.
 TEST(Reference, NarrowGradientsOfReplicasPassOperations) {
   const std::string source =
       "model net() {\n"

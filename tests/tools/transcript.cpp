@@ -33,7 +33,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-/// What differs from one run to the next.
+/// Replaces text that differs from one run to the next.
 std::string without_times(const std::string& text) {
   static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"), left("left [0-9:]+"), rate("(builtin|MKL|oneDNN) +[0-9.]+\n");
   const std::string without_speeds = std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s");
@@ -65,7 +65,7 @@ std::string replay_transcript(std::string_view text, const std::filesystem::path
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("$ ")) {
-      if (commands) continue;  // what an earlier run printed
+      if (commands) continue;  // output of an earlier run
       result += line + "\n";
       if (line.starts_with("=== ")) {
         file = &files[line.substr(4)];

@@ -1,6 +1,6 @@
 // Legal texts of every level pass, and round trip; texts with one thing wrong are refused, with the diagnostics of their golden.
 //
-// A wrong text is an `.edit` of a legal one: `base NAME`, then what is taken out and put there instead (`tests/support/text_edit.h`).
+// A wrong text is an `.edit` of a legal one: `base NAME`, then the removed and inserted lines (`tests/support/text_edit.h`).
 
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ PIPER_FILE_TEST(WrongDag, "tests/verify/testdata/wrong", ".edit", [](const FileT
   expect_golden(test.beside(".out"), found);
 });
 
-/// What a table can hold that no text says.
+/// Faults that a table can hold but no text can express.
 std::string check_broken(void (*spoil)(dag::Dag&)) {
   Context context;
   DiagnosticSink sink(context.locations);

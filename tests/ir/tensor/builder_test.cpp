@@ -1,4 +1,4 @@
-// The builder: products and their memory order, names, refusals that append nothing; and what symbols and regions guarantee.
+// The builder: products and their memory order, names, refusals that append nothing; and guarantees of symbols and regions.
 
 #include "ir/tensor/builder.h"
 

@@ -1,4 +1,4 @@
-// Layout, sampling and cost of every op: what the rules promise is compared with what cutting the operands gives.
+// Layout, sampling and cost of every op: the rules are compared with the results of sharding the operands.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::string describe(const OpCase& c, const Row& row, const Context& context) {
   return line;
 }
 
-/// What each of several members holds of an operand. Summands are random but the last.
+/// The shards of an operand on several members. Summands are random except the last.
 std::vector<Array> parts_of(const Array& whole, const AxisShare& share, std::int64_t members, Random& random) {
   std::vector<Array> parts(static_cast<std::size_t>(members), whole);
   for (std::int64_t i = 0; i < members; ++i) {
@@ -65,7 +65,7 @@ Array joined(const std::vector<Array>& parts, const AxisShare& share) {
   return whole;
 }
 
-/// The fewest positions that a row cuts; none: very many.
+/// The smallest number of positions that a row shards; none: very many.
 std::int64_t fewest(const OpCase& c, const Row& row, const std::vector<Type>& results) {
   std::int64_t fewest = INT64_MAX;
   const auto look = [&](const Type& type, const AxisShare& share) {
@@ -96,7 +96,7 @@ TEST(OpCases, OperandsReachWhereOpsBendAndSaturate) {
   }
 }
 
-/// Computing on the parts and joining what comes out gives the whole.
+/// Computing on the shards and joining the results gives the whole.
 void expect_true(const OpCase& c, const Row& row, const std::vector<Array>& operands, const std::vector<Array>& whole, std::int64_t members, const Context& context) {
   Random random(3);
   std::vector<std::vector<Array>> given, made(whole.size());

@@ -18,7 +18,7 @@ using namespace tensor;
 
 std::string diagnostics(const DiagnosticSink& sink, const Context& context) { return render_text(sink.sorted(), context.locations.files()); }
 
-/// print(parse(print(graph))) == print(graph), in a context of its own.
+/// print(parse(print(graph))) == print(graph), in a separate context.
 void expect_round_trip(const Graph& graph) {
   const std::string text = print(graph);
   Context context;
