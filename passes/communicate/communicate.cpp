@@ -45,7 +45,7 @@ class CommunicationBuilder {
     return node;
   }
 
-  /// What joins replicas along these axes, or without any joins sets on which lines place work.
+  /// The line of a communication over replicas along these axes, or without axes of one between device sets.
   LocId line_of(AxisMask axes, DeviceSetId set, LocId preferred, LocId otherwise) const {
     return axes != 0 ? replicate_line(dag_, strategy_, axes, preferred, otherwise) : place_line(strategy_, set, otherwise);
   }
@@ -55,14 +55,14 @@ class CommunicationBuilder {
   DiagnosticSink& sink_;
   std::optional<Loads> loads_;
   const std::size_t trained_ = dag_.trained_buckets();  // they come first
-  std::vector<std::vector<std::vector<Input>>> grads_;  // per bucket and home: the final gradients in bucket order
+  std::vector<std::vector<std::vector<Input>>> grads_;  // per bucket and owner: the final gradients in bucket order
   std::vector<DeviceSetId> norm_sets_;
   std::vector<NodeId> norms_;                           // per norm set
 };
 
 // ---- gradients, norm, updates
 
-/// A collective of a bucket at one of its homes. It takes its place in the communication.
+/// Adds a collective of a bucket at one of its owners as a member of the communication.
 NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs) {
   const Bucket& bucket = dag_.buckets[id.index()];
   Node collective = node_of(kind, home, dag_.comms[comm.index()].loc);
@@ -79,7 +79,8 @@ CommId CommunicationBuilder::add_comm(AxisMask axes, LocId loc) {
   return CommId::at(dag_.comms.size() - 1);
 }
 
-/// Each home adds up what its work contributes, and where its state is cut scatters the sums; then the blocks, or whole gradients, are summed over the other axes and the homes.
+/// Each owner sums its contributions, and reduce-scatters the sums if its state is sharded; then the shards, or full gradients, are all-reduced over
+/// the other axes and the owners.
 void CommunicationBuilder::reduce_gradients() {
   const Contributions contributions(dag_);
   grads_.resize(trained_);
@@ -104,7 +105,7 @@ void CommunicationBuilder::reduce_gradients() {
   }
 }
 
-/// The squares of buckets that are cut, summed over the axes that cut them: one all_reduce per axes and device set.
+/// Sums the squares of sharded buckets over the axes that shard them: one all_reduce per set of axes and device set.
 void CommunicationBuilder::sum_squares_of_blocks(std::size_t set, std::span<Port> squares) {
   std::map<AxisMask, std::vector<std::size_t>> cut;
   for (std::size_t b = 0; b < squares.size(); ++b) {
@@ -197,7 +198,7 @@ bool CommunicationBuilder::add_norm() {
 
 void CommunicationBuilder::add_updates() {
   const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
-  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // who leaves the parameters, or gathers them again, per home; of frozen ones nobody
+  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // per owner: the update, or the all-gather after it; none for frozen buckets
   for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket bucket = dag_.buckets[b];
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
@@ -223,7 +224,7 @@ NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t home, std::span
   return add_collective(NodeKind::gather, id, bucket.homes[home], add_comm(dag_.cut_over(bucket), bucket.loc), inputs);
 }
 
-/// Parameters that are cut are whole from a gather on, which takes what the step before left: one per home that reads them, for all of the step.
+/// Parameters sharded at rest are gathered as the previous step left them: one all-gather per owner that reads them, for the whole step.
 void CommunicationBuilder::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
   if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.cuts_parameters(bucket); })) return;
   const std::vector<ParamPlace> places = param_places(dag_);
@@ -260,14 +261,14 @@ std::vector<DeviceSetId> CommunicationBuilder::sets_of(std::span<const Port> sum
   return sets;
 }
 
-/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are cut alike. Gives the count on `reported`; nothing after reporting
-/// that sets do not pair up.
+/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are sharded alike. Returns the count on `reported`;
+/// nothing after reporting sets that do not pair up.
 std::optional<Port> CommunicationBuilder::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
   const AxisMask cut = summed_axes(dag_, sums[0]);
   const LocId loc = dag_.losses[loss.index()].loc;
   std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
   for (const Port sum : sums) of_set[dag_.node(sum.node).devices.index()].push_back(sum);
-  // A backward that stands elsewhere than its forward divides by the count and adds nothing to it.
+  // A backward on other devices than its forward divides by the count and contributes nothing to it.
   std::vector<DeviceSetId> sets = count_readers(dag_, loss);
   for (const Port sum : sums) sets.push_back(dag_.node(sum.node).devices);
   std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
@@ -302,7 +303,7 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
   const std::string name = "loss `" + std::string(dag_.context->text(dag_.losses[loss.index()].name)) + "`";
   if (!pair_up(sets, name, loc)) return false;
 
-  // Where the sums of a set lie after the reduction over its replicas, by position among all sums.
+  // The sums of a set after the reduction over its replicas, by position among all sums.
   std::vector<Port> at(sums);
   std::vector<std::vector<Input>> of_set(sets.size());
   std::vector<std::pair<std::size_t, std::uint32_t>> place;  // of a sum: set and position in it
@@ -373,7 +374,7 @@ bool CommunicationBuilder::run() {
   return true;
 }
 
-/// What a dropout would give if it kept everything.
+/// Replaces dropouts by their results with rate 0.
 void keep_all(tensor::Graph& graph) {
   for (tensor::Node& node : graph.mutable_nodes()) {
     if (node.op != tensor::Op::dropout) continue;

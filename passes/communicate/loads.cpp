@@ -32,7 +32,7 @@ Port Loads::of(tensor::InputId input, const Node& reader, LayoutId layout) {
 }
 
 void load_inputs(Dag& dag, Loads& loads) {
-  const std::size_t present = dag.nodes.size();  // loads are added behind them
+  const std::size_t present = dag.nodes.size();  // loads are added after them
   std::vector<std::vector<std::uint32_t>> input_ports(dag.bodies.size());
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
     for (std::uint32_t i = 0; i < dag.bodies[b].inputs.size(); ++i) {

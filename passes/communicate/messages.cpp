@@ -18,7 +18,7 @@ struct Message {
   DeviceSetId to;
   ChunkId reader;       // the first
   std::uint32_t next;   // of the same source
-  std::uint32_t port;   // of the source: what it carries; of several: where they begin in the pool
+  std::uint32_t port;   // the output of the source that it carries; for several, their begin in the pool
   std::uint32_t num_ports = 1;
   NodeId recv;
 };
@@ -47,7 +47,7 @@ class Messages {
 
  private:
   void find() {
-    // Beside each other: nodes are large, and edges visit them in no order.
+    // A compact table, because edges visit nodes at random.
     std::vector<DeviceSetId> devices;
     devices.reserve(work_);
     for (const Node& node : dag_.nodes) devices.push_back(node.devices);
@@ -58,7 +58,7 @@ class Messages {
       const DeviceSetId to = devices[n];
       for (std::uint32_t e = reader.first_input, end = e + reader.num_inputs; e < end; ++e) {
         const Input& input = dag_.edges[e];
-        // What stands around the chunks may have stood there before: those are ids past the work.
+        // Nodes around the chunks may have existed before: their ids are beyond the work.
         if (input.cls != EdgeClass::data || !input.source.node.valid() || input.source.node.index() >= work_ || devices[input.source.node.index()] == to) continue;
         const std::uint32_t message = message_of(input.source, to, reader.chunk);
         crossing_.push_back({e, message});
@@ -76,7 +76,7 @@ class Messages {
     return head = static_cast<std::uint32_t>(messages_.size() - 1);
   }
 
-  /// Of the messages that carry several outputs.
+  /// For messages with several outputs.
   void gather_ports() {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> carried;  // message and port
     for (const auto& [edge, m] : crossing_) {
@@ -122,7 +122,7 @@ class Messages {
   }
 
   void make_nodes() {
-    // Room for the nodes that stand around as well; none moves while another is copied from it.
+    // Reserves room for the nodes around too, so that no node moves while another is copied from it.
     dag_.nodes.reserve(work_ + 2 * messages_.size() + dag_.buckets.size() * 4 + 1024);
     dag_.comms.reserve(messages_.size() + dag_.buckets.size() + 16);
     NodePolls polls(dag_.context->cancellation);
@@ -164,12 +164,12 @@ class Messages {
   Dag& dag_;
   const directive::Strategy& strategy_;
   const std::size_t work_;
-  std::vector<LocId> placed_;         // per device set: the line that places work there, once it was asked for
+  std::vector<LocId> placed_;         // per device set: the line that places work there, computed on demand
   std::vector<std::uint32_t> first_;  // per node: its first message
-  std::vector<Message> messages_;     // as the edges come
+  std::vector<Message> messages_;     // in the order of edges
   std::vector<Crossing> crossing_;
   std::vector<std::uint32_t> ports_;
-  std::vector<std::uint32_t> order_;  // of the messages
+  std::vector<std::uint32_t> order_;  // outputs of the messages
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ std::vector<tensor::ValueId> loss_sums_of(const Body& body) {
   return sums;
 }
 
-/// The type of the weights of a whole batch; nothing where no input has samples.
+/// The type of the weights of a whole batch; nothing if no input has samples.
 std::optional<tensor::Type> weight_type(const Dag& dag) {
   for (const tensor::Type& type : dag.input_types) {
     if (const tensor::Dim* const samples = type.samples()) return tensor::Type{tensor::wide(dag.settings.dtype), {*samples}};
@@ -29,7 +29,7 @@ std::optional<tensor::Type> weight_type(const Dag& dag) {
   return std::nullopt;
 }
 
-/// An id that no port has: ports of one input carry one value.
+/// An unused id, because ports of one input carry one value.
 tensor::ValueId free_value(const Dag& dag) {
   std::uint32_t next = 0;
   for (const Body& body : dag.bodies) {
@@ -42,7 +42,7 @@ tensor::ValueId free_value(const Dag& dag) {
   return tensor::ValueId(next);
 }
 
-/// A body anew, with weighed losses.
+/// Rebuilds a body with weighed losses.
 class WeighedBody {
  public:
   WeighedBody(const Dag& dag, const Body& body, BodyPort weight) : dag_(dag), from_(body.graph), made_(body.graph.context()), body_(body), sums_(loss_sums_of(body)), weight_(weight) {
@@ -119,7 +119,7 @@ class WeighedBody {
       attrs.dtype = tensor::wide(type.dtype);
       rows = add(tensor::Op::cast, {rows}, std::move(attrs), sum, name + ".rows", per_sample);
     }
-    // Times 0 is no 0 where the sample that fills up the batch has a loss that is not finite.
+    // Multiplication by 0 would not give 0 if a padding sample has an infinite or NaN loss.
     tensor::Attrs half;
     half.scalar = 0.5;
     half.shape = {tensor::wide(type.dtype), {}};
@@ -130,7 +130,7 @@ class WeighedBody {
     now_[from_.result(sum).index()] = add(tensor::Op::sum, {weighed}, std::move(over), sum, name, total.layout);
   }
 
-  /// The leaf of the weights of the samples that the body has.
+  /// The leaf with the weights of the body's samples.
   tensor::ValueId weight(std::int64_t extent) {
     if (weight_.value.valid()) return weight_.value;
     tensor::Type type = dag_.input_types[weight_.input.index()];
@@ -145,7 +145,7 @@ class WeighedBody {
   const Body& body_;
   const std::vector<tensor::ValueId> sums_;
   BodyPort weight_;
-  std::vector<tensor::ValueId> now_;  // per value of the body as it was
+  std::vector<tensor::ValueId> now_;  // per value of the old body
 };
 
 }  // namespace

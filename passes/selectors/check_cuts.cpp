@@ -31,12 +31,12 @@ bool needs_parts_of(const Partition& partition, const Partition& other) {
 
 struct InOrder {
   std::vector<const Partition*> applied;
-  std::vector<const Partition*> circle;  // what is left
+  std::vector<const Partition*> circle;  // remaining partitions
 };
 
 InOrder put_in_order(std::vector<const Partition*> pending) {
   InOrder order;
-  // One that speaks of another's parts follows it, otherwise fewer coordinates come first.
+  // A partition that names another's parts follows it; otherwise fewer coordinates come first.
   std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->region.coordinates.size() < b->region.coordinates.size(); });
   while (!pending.empty()) {
     const auto free = std::find_if(pending.begin(), pending.end(), [&](const Partition* partition) {

@@ -85,7 +85,7 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
   }
 }
 
-/// A line that speaks of regions, and of instances or passes only where it says so.
+/// Checks a line about regions, which may name instances or passes only if `instances` allows it.
 void check_treated(const std::vector<directive::Selector>& targets, LocId line, bool instances, std::string_view rule, const directive::Strategy& strategy, const Context& context,
                    DiagnosticSink& sink) {
   for (const directive::Selector& target : targets) {
@@ -104,7 +104,7 @@ bool check_settings(const directive::Stream& stream, const directive::Stream& fi
   return false;
 }
 
-/// What is wrong with each line by its kind; lines that cut and orders are looked at together.
+/// Checks each line by its kind, except partitions, splits and orders, which are checked together.
 class LineCheck {
  public:
   LineCheck(const directive::Strategy& strategy, const Context& context, const llvm::DenseSet<Symbol>& unknown, DiagnosticSink& sink)
@@ -157,7 +157,7 @@ bool is_split_into(const directive::Strategy& strategy, Symbol name) {
 bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const std::size_t errors = sink.error_count();
   for (const directive::Directive& directive : strategy.directives) directive::check_numbers(directive, sink);
-  // Parts are counted by these numbers, and indices of orders that are not trimmed are none of the program's.
+  // Later checks use these numbers to count parts, and indices of untrimmed orders may not exist in the program.
   if (sink.error_count() > errors || !check_trims(strategy, nameable.context, sink)) return false;
   llvm::DenseSet<Symbol> uncertain;
   check_partitions(nameable, strategy, uncertain, sink);

@@ -1,9 +1,10 @@
 #pragma once
-// Lines of a strategy: what is wrong with a directive by itself or beside others of its kind, wherever the work is that it names.
+// Checks the lines of a strategy: errors of a directive by itself or beside others of its kind, independent of the place of its
+// work.
 //
 //   stream p2p: stage[0]; replicate model over tp   ->   P4303 (`stage[0]` is work), P3040 (the mesh has no axis `tp`)
 //
-// Checked once, before any pass makes something of the lines; what passes refuse follows from the model and the DAG.
+// Runs once, before any pass uses the lines; errors that passes report follow from the model and the DAG.
 
 #include <string_view>
 #include <vector>
@@ -17,12 +18,12 @@ namespace piper::passes {
 /// The stream on which chunks run.
 inline constexpr std::string_view kComputeStream = "compute";
 
-/// What `split` lines cut the batch into.
+/// The dimensions into which `split` lines divide the batch.
 std::vector<directive::NamedExtent> dimensions(const directive::Strategy& strategy);
 /// Whether a `split` of the strategy makes that dimension.
 bool is_split_into(const directive::Strategy& strategy, Symbol name);
 
-/// Reports what is wrong with the lines of a strategy whose orders are evaluated; false where anything is.
+/// Reports errors in the lines of a strategy with evaluated orders; false if there are any.
 bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -21,7 +21,7 @@ void check_communication(const Order& order, DiagnosticSink& sink) {
   }
 }
 
-/// Finds ranks that have devices in common: sets meet where they agree on the axes of which both fix a coordinate.
+/// Finds ranks that have devices in common: sets intersect if they agree on the axes that both fix.
 class Claims {
  public:
   explicit Claims(const directive::Strategy& strategy) : strategy_(strategy) {
@@ -55,7 +55,8 @@ class Claims {
 
   const DeviceSet& set(const RankSteps& rank) const { return strategy_.device_sets[rank.devices]; }
 
-  /// Notes claims of `b` that meet one of `a`, where all of each leave the same axes whole; `open`: axes that one of them leaves whole.
+  /// Records claims of `b` that intersect one of `a`. All claims of `a` have the same whole axes, and so do those of `b`; `open`: axes
+  /// that are whole in one of the two.
   void meet(const std::vector<Claim>& a, const std::vector<Claim>& b, AxisMask open) {
     std::map<std::vector<std::int32_t>, Claim> first;
     const auto fixed_by_both = [&](const Claim& claim) {
@@ -78,7 +79,7 @@ class Claims {
   const directive::Strategy& strategy_;
   std::size_t claims_ = 0;
   std::map<AxisMask, std::vector<Claim>> by_whole_axes_;
-  std::map<Claim, Claim> twice_;  // by the later one, the first that it meets
+  std::map<Claim, Claim> twice_;  // later claim -> first claim that it intersects
 };
 
 }  // namespace

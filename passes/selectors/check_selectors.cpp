@@ -72,7 +72,7 @@ llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strate
 
 namespace {
 
-/// Which indices each name has.
+/// The indices of each name.
 class Names {
  public:
   Names(const Nameable& nameable, const directive::Strategy& strategy) {
@@ -80,7 +80,7 @@ class Names {
     for (const directive::Directive& directive : strategy.directives) {
       const auto* partition = std::get_if<directive::Partition>(&directive);
       if (partition == nullptr || !nameable.of_model) continue;
-      std::vector<bool>& parts = exists_[partition->into.name];  // of a name that the model has, too, it takes the model's
+      std::vector<bool>& parts = exists_[partition->into.name];  // for a name that the model has too, the model's indices are used
       parts.resize(std::max<std::size_t>(parts.size(), partition->into.extent), true);
     }
     regions_ = texts(nameable.context);
@@ -88,7 +88,7 @@ class Names {
     all_ = texts(nameable.context);
   }
 
-  /// Null where nothing is called so.
+  /// Null if nothing has that name.
   const std::vector<bool>* find(Symbol name) const {
     const auto found = exists_.find(name);
     return found == exists_.end() ? nullptr : &found->second;
@@ -126,7 +126,7 @@ class NameCheck {
   llvm::DenseSet<Symbol> take_unknown() { return std::move(unknown_); }
 
  private:
-  static constexpr std::size_t kEnough = 1000;  // errors, of which the user sees a page
+  static constexpr std::size_t kEnough = 1000;  // maximum number of errors, because the user sees only a page
 
   void check(const UsedCoordinate& used, std::span<const std::string_view> known) {
     if (sink_.error_count() > errors_ + kEnough || is_the_model(nameable_, used.name, used.all)) return;
@@ -167,7 +167,7 @@ class NameCheck {
     return true;
   }
 
-  /// Loose work is meant by a word that nothing else has.
+  /// `rest` names loose work, so no region or dimension may have that name.
   void rest(const UsedCoordinate& used) {
     if (rest_told_ || !std::binary_search(names_.all().begin(), names_.all().end(), "rest")) return;
     rest_told_ = true;

@@ -1,5 +1,5 @@
 #pragma once
-// Selectors of a strategy: every coordinate of every one, and what is wrong with them.
+// Checks every coordinate of the selectors of a strategy.
 //
 //   place layr[0] on p[0]; place stage[7] on p[1]   ->   P3000 for `layr`, P3001 for `stage[7]`
 
@@ -17,19 +17,21 @@ namespace piper::passes {
 struct UsedCoordinate {
   Symbol name;
   bool all = true;
-  std::span<const std::uint32_t> indices;  // where they are not all
+  std::span<const std::uint32_t> indices;  // unless `all`
   LocId loc;
   bool rest = false;  // the loose work of that region
-  bool cuts = true;   // a region that it names is a piece of its own; `freeze` speaks of weights, wherever they are used
+  bool cuts = true;   // named regions become chunks; not for `freeze`, which is about weights, wherever they are used
   const directive::Order* order = nullptr;  // of an operation
   const directive::OrderOp* op = nullptr;
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
 };
 
-/// The work that a directive selects; nothing of partitions and orders, which name it in their own way. Every kind of directive says it, or does not compile.
+/// The selectors of a directive; none for partitions and orders, which are handled separately. A new kind of directive without a case does not
+/// compile.
 std::span<const directive::Selector> selectors_of(const directive::Directive& directive);
 
-/// Calls `each(UsedCoordinate)` for all selectors but those of partitions, and `each_order(order)` for orders, directive by directive.
+/// Calls `each(UsedCoordinate)` for all selectors except those of partitions, and `each_order(order)` for orders, directive by
+/// directive.
 template <typename Each, typename EachOrder>
 void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrder each_order) {
   const auto selectors = [&](std::span<const directive::Selector> targets, LocId loc, bool cuts) {
@@ -59,16 +61,16 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
   });
 }
 
-/// The names of regions and dimensions that directives use, those of partitions' parts first, then in the order of their first uses. What stands in no region of
-/// these names is loose.
+/// The names of regions and dimensions that directives use, those of partitions' parts first, then in the order of their first uses. Work in no
+/// region of these names is loose.
 std::vector<Symbol> names_used(const directive::Strategy& strategy);
-/// The names of regions whose loose work a selector means, `model` where it is that of the model.
+/// The names of regions whose loose work a selector names; `model` for loose work of the model.
 llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strategy);
 
-/// Reports names that are neither regions nor dimensions, once each, and indices that none of that name has; the parts of partitions are those that their lines make. `uncertain`: names whose
-/// lines are refused, so that nobody knows the indices. Gives the names that are none.
+/// Reports names that are neither regions nor dimensions, once each, and indices that none of that name has; the parts of partitions are those that
+/// their lines make. `uncertain`: names whose lines are refused, so that their indices are unknown. Returns the unknown names.
 llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
-/// Reports selectors of which each part exists, but no work has all parts: known when the model is cut. False where there are any.
+/// Reports selectors whose parts exist while no work has all of them; runs once the model is partitioned. False if there are any.
 bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

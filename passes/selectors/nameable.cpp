@@ -20,7 +20,7 @@ class Collector {
     names_.clear();
     for (RegionId r = region; r.valid(); r = table_.parent(r)) {
       const Symbol name = table_.name(r);
-      if (!names_.insert(name).second) continue;  // the innermost of a name counts
+      if (!names_.insert(name).second) continue;  // the innermost region of a name counts
       Nameable::Name& known = regions_[name];
       if (known.exists.empty()) known.loc = loc;
       const std::uint32_t index = table_.index(r);

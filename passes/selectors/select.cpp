@@ -95,7 +95,7 @@ std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<Chun
 
 namespace {
 
-/// What two ascending lists share, in time of the shorter one.
+/// The intersection of two ascending lists, in time of the shorter one.
 void intersect(std::span<const ChunkId> a, std::span<const ChunkId> b, std::vector<ChunkId>& out) {
   if (a.size() > b.size()) std::swap(a, b);
   for (const ChunkId chunk : a) {
@@ -285,7 +285,7 @@ bool Selection::nodes(const directive::Order& order, const directive::OrderOp& o
   for (const ChunkId chunk : found->chunks) {
     for (const std::uint32_t instance : found->instances) {
       NodeId node = work().at(chunk, op.pass, instance);
-      // The gradients that are reduced are those of the backward, whichever of its halves makes them.
+      // Reduced gradients belong to the backward, whichever of its halves makes them.
       if (!node.valid() && op.part == directive::Part::reduce && op.pass == Pass::B) node = work().at(chunk, Pass::BW, instance);
       if (node.valid()) out.push_back(node);
     }
@@ -346,7 +346,7 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
     }
     if (in) out.push_back(NodeId::at(n));
   }
-  return true;  // a program without such communication has nothing to select, which is no mistake of the user's
+  return true;  // a program may have no such communication, which is no error
 }
 
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model) {
@@ -365,7 +365,7 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
   candidates.push_back("model");
   for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) parts.push_back(directive::part_name(part));
   std::string_view best;
-  for (const std::size_t most : {std::size_t{1}, name.size() / 2}) {  // a slip of a part is nearer than a region that is half another word
+  for (const std::size_t most : {std::size_t{1}, name.size() / 2}) {  // a misspelt part is nearer than a region with a very different name
     if (best.empty()) best = nearest_name(name, candidates, most);
     if (best.empty()) best = nearest_name(name, parts, most);
   }

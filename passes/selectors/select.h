@@ -1,10 +1,9 @@
 #pragma once
-// Selection: from a selector or one operation of an order to the chunks, instances and nodes it means.
+// Finds the chunks, instances and nodes that a selector or an operation of an order names.
 //
 // A selector is a conjunction: coordinates are looked up among the split dimensions first, then among the region names on a chunk's path
-// (the innermost of that name counts); what is missing means all. `R.rest` means the chunks whose innermost region is R: what stands in none of the
-// regions inside it. Lookups read tables by name and index, so an operation of an order
-// that names one instance costs a few reads whatever the size of the DAG.
+// (the innermost of that name counts); a missing coordinate means all. `R.rest` means the chunks whose innermost region is R. Lookups read tables
+// by name and index, so an operation of an order that names one instance costs a few reads, independent of the size of the DAG.
 //
 //   Selection selection(dag);
 //   std::vector<dag::NodeId> nodes;
@@ -55,7 +54,7 @@ class Instances {
 class WorkTable {
  public:
   explicit WorkTable(const dag::Dag& dag);
-  /// Invalid where there is none.
+  /// Invalid if there is none.
   dag::NodeId at(dag::ChunkId chunk, Pass pass, std::uint32_t instance) const { return of(chunk, pass)[instance]; }
   /// By instance.
   std::span<const dag::NodeId> of(dag::ChunkId chunk, Pass pass) const {
@@ -79,39 +78,40 @@ class Selection {
     std::span<const dag::ChunkId> chunks;
     std::span<const std::uint32_t> instances;
   };
-  /// Nothing where no work has all coordinates.
+  /// Nothing if no work has all coordinates.
   std::optional<Found> find(const directive::Selector& selector);
   std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op);
-  /// Nothing after reporting loose work that a region has none of, or parts that do not meet: names and indices exist.
+  /// Nothing after reporting missing loose work, or parts without common work. Names and indices must exist.
   std::optional<Found> find(const directive::Selector& selector, DiagnosticSink& sink);
   std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink);
 
-  /// What the coordinates of an operation mean, as far as one look at each tells.
+  /// The meaning of the coordinates of an operation, if it follows from each coordinate by itself.
   struct Named {
     enum class Kind : std::uint8_t {
       unread,
-      piece,  // one instance of one chunk, as of nearly all operations
-      other,  // ask `find`
+      piece,  // one instance of one chunk, the usual case
+      other,  // call `find`
     } kind = Kind::unread;
     std::uint32_t num_coordinates = 0;
     dag::ChunkId chunk;
     std::uint32_t instance = 0;
   };
-  /// Operations share their coordinates: what they mean is found once. Valid until the next call.
+  /// Operations share their coordinates, so the meaning is computed once. Valid until the next call.
   const Named& named(const directive::Order& order, const directive::OrderOp& op);
 
   /// Appends the compute nodes of an operation of an order, by chunk and instance. False after reporting that there are none.
   bool nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
-  /// Appends what a selector means: compute nodes, or with a part the communication that belongs to the chunks and instances: sends of
-  /// what they make, receives of what they read, reductions of gradients they contribute to, gathers of parameters of which they make gradients.
+  /// Appends the nodes of a selector: compute nodes, or with a part the communication of the chunks and instances: sends of their outputs,
+  /// receives of their inputs, reductions of gradients to which they contribute, gathers of parameters of which they make gradients.
   bool nodes(const directive::Selector& selector, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
 
   const Instances& instances() const { return instances_; }
-  /// Made when it is first asked for.
+  /// Made on demand.
   const WorkTable& work();
 
  private:
-  /// Whether some of the work behind a collective of a bucket, through what scatters, sums and updates it, is in a selection.
+  /// Whether a selection contains work that contributes to a collective of a bucket, directly or through reduce_scatters, sums
+  /// and updates.
   template <typename IsIn>
   bool adds_up(const dag::Node& collective, const IsIn& is_in) const;
   struct Term {
@@ -128,7 +128,7 @@ class Selection {
     std::vector<dag::ChunkId> loose;  // in no region inside it
   };
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  /// What a symbol names.
+  /// The meaning of a symbol.
   struct Meaning {
     std::uint32_t dimension = kNone;  // of `dag_.dims`
     std::uint32_t region = kNone;     // of `regions_`
@@ -137,13 +137,13 @@ class Selection {
   Meaning meaning(Symbol name) const { return name.index() < meanings_.size() ? meanings_[name.index()] : Meaning(); }
   Meaning& define(Symbol name);
   Named read(const directive::Order& order, const directive::OrderOp& op) const;
-  /// Nothing, without a word, where no chunk or instance has all terms.
+  /// Nothing, without a report, if no chunk or instance has all terms.
   std::optional<Found> find(std::span<const Term> terms);
-  /// The chunks of one region term, in `scratch` where it names indices.
+  /// The chunks of one region term, in `scratch` if it names indices.
   std::span<const dag::ChunkId> chunks_of(const Term& term, std::vector<dag::ChunkId>& scratch) const;
-  /// Says why nothing has all terms.
+  /// Reports why no work has all terms.
   void report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
-  /// Reports the loose work of `terms`, the last, where there is none or it has no such piece; false where there is.
+  /// Reports that the last term names loose work that does not exist, or a segment that does not exist; false if both exist.
   bool report_rest(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
   std::string text(std::span<const Term> terms) const;
   std::span<const Term> terms_of(const directive::Order& order, const directive::OrderOp& op);
@@ -158,28 +158,29 @@ class Selection {
   std::vector<Meaning> meanings_;  // per symbol
   std::optional<WorkTable> work_;
   const directive::Order* named_order_ = nullptr;
-  std::vector<Named> named_;       // per coordinate of that order, at the first of an operation
+  std::vector<Named> named_;       // per coordinate of that order; set at the first one of an operation
   std::vector<Term> terms_;
   std::vector<dag::ChunkId> chunks_, scratch_, merged_;
   std::vector<std::uint32_t> found_instances_, next_;
 };
 
-/// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint; that of the train's `model` is told where it is known.
+/// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint; `model` is the name of the train's model if it is
+/// known.
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model = {});
 
 /// Reports an index that a name does not have; it has those below `size`.
 void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name, std::uint32_t index, std::size_t size);
 
-/// Reports a selector of which each part matches something, but nothing has all of them.
+/// Reports a selector whose parts all match work, but no work has all of them.
 void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts);
 
 /// Reports work that exists, but without the pass that is named.
 void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work, Pass pass, std::string_view hint);
 
-/// Whether work in `region` has a coordinate; all has `model`.
+/// Whether work in `region` has a coordinate; all work has `model`.
 bool has_coordinate(const RegionTable& regions, const Context& context, RegionId region, const directive::Coordinate& coordinate);
 
-/// `stage[1] mb[0]`, with the pass in front and the part behind where they are named; `model` when it has no coordinate.
+/// `stage[1] mb[0]`, with the pass before and the part after it if it names them; `model` without coordinates.
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols);
 
 }  // namespace piper::passes

@@ -12,7 +12,7 @@ using namespace dag;
 
 namespace {
 
-/// Its backward makes nothing: neither it nor anything upstream is trained.
+/// Its backward makes no gradients, because neither it nor any upstream chunk is trained.
 bool has_idle_backward(const Dag& dag, const Chunk& chunk) {
   return std::all_of(kAllPasses.begin(), kAllPasses.end(), [&](Pass pass) {
     const BodyId body = chunk.bodies[static_cast<std::size_t>(pass)];
@@ -24,7 +24,8 @@ constexpr std::uint32_t kNoStage = 0xFFFFFFFFu;
 
 double total(std::span<const double> work) { return std::accumulate(work.begin(), work.end(), 0.0); }
 
-/// Work of each chunk in one pass by the op table. A whole backward is its halves, and where a chunk has no halves by themselves both are weighed by the whole.
+/// Work of each chunk in one pass by the op table. A `B` is the sum of its halves; the halves of a chunk without `BI` and `BW` have the weight of its
+/// `B`.
 std::vector<double> work_by_cost(const Dag& dag, std::span<const std::int64_t> costs, Pass pass) {
   const auto cost = [&](const Chunk& chunk, Pass of) {
     const BodyId body = chunk.bodies[static_cast<std::size_t>(of)];
@@ -35,7 +36,7 @@ std::vector<double> work_by_cost(const Dag& dag, std::span<const std::int64_t> c
     const double whole = cost(chunk, Pass::B);
     return whole > 0 ? whole : cost(chunk, Pass::BI) + cost(chunk, Pass::BW);
   };
-  // Halves are compared with halves alone.
+  // Halves are compared only with halves.
   const bool halves = std::all_of(dag.chunks.begin(), dag.chunks.end(), [&](const Chunk& chunk) { return cost(chunk, Pass::BI) > 0 || backward(chunk) == 0; });
   std::vector<double> work;
   for (const Chunk& chunk : dag.chunks) {
@@ -44,7 +45,7 @@ std::vector<double> work_by_cost(const Dag& dag, std::span<const std::int64_t> c
   return work;
 }
 
-/// The same of the chain of links: the gradient that its first link does not make, and the loss behind its last one, are no work of a schedule.
+/// The same for a chain of links: the gradient that its first link does not make, and the loss after its last one, are no work of a schedule.
 std::vector<double> work_by_links(const Dag& dag, Pass pass) {
   std::vector<double> work;
   for (const Chunk& chunk : dag.chunks) {
@@ -59,7 +60,7 @@ std::vector<double> work_by_links(const Dag& dag, Pass pass) {
   return work;
 }
 
-/// Of the work in a pass, the parts of the model: all of it but what is not trained.
+/// The work of a pass in fractions of the model; backwards exclude untrained chunks.
 std::vector<double> parts_of_model(const std::vector<double>& forward, const std::vector<double>& work, const std::vector<bool>& trained, Pass pass) {
   double in_pass = total(forward);
   if (is_backward(pass)) {
@@ -72,7 +73,7 @@ std::vector<double> parts_of_model(const std::vector<double>& forward, const std
   return parts;
 }
 
-/// Per chunk the stage that it is a part of.
+/// Per chunk its stage.
 std::vector<std::uint32_t> stages_of_chunks(const Dag& dag) {
   std::vector<std::uint32_t> stage(dag.chunks.size(), kNoStage);
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
@@ -83,7 +84,7 @@ std::vector<std::uint32_t> stages_of_chunks(const Dag& dag) {
   return stage;
 }
 
-/// Stages have equal parts of what is in stages, and chunks of one stage their parts of that.
+/// All stages have equal fractions of the work inside stages, and the chunks of a stage divide its fraction by their work.
 std::vector<double> parts_of_equal_stages(const std::vector<double>& work, std::span<const std::uint32_t> stage, Pass pass) {
   std::uint32_t stages = 0;
   for (const std::uint32_t own : stage) stages = own == kNoStage ? stages : std::max(stages, own + 1);

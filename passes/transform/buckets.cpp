@@ -16,22 +16,22 @@ using namespace dag;
 
 namespace {
 
-/// Work of one chunk on one device set that touches a parameter.
+/// Work of one chunk on one device set that uses a parameter.
 struct Use {
   ChunkId chunk;
   DeviceSetId devices;
-  std::optional<AxisMask> axes;  // along which its gradients are summands; where it makes none, over which its samples are divided, if it has any
+  std::optional<AxisMask> axes;  // axes along which its gradients are partial; without gradients those over which its samples are sharded, if it has any
   bool makes_gradient = false;
 };
 
-/// Work without samples shares what the others say.
+/// Work without samples takes the axes of the other uses.
 void complete(std::span<Use> uses) {
   std::optional<AxisMask> axes;
   for (const Use& use : uses) axes = use.makes_gradient || !axes ? use.axes : axes;
   for (Use& use : uses) use.axes = use.axes ? use.axes : axes.value_or(0);
 }
 
-/// Who touches each parameter. Below level placed the bodies of chunks tell, from there on the nodes.
+/// The uses of each parameter: below level placed by the bodies of chunks, from there on by nodes.
 std::vector<std::vector<Use>> uses_of(const Dag& dag) {
   std::vector<std::vector<Use>> uses(dag.params.size());
   const auto add = [&](const Use& use, NodeId node, const Body& body) {
@@ -50,7 +50,7 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
       if (body.outputs[i].kind == PortKind::grad) touch(body.outputs[i].param, summed_axes(dag, {node, i}));
     }
   };
-  std::vector<DeviceSetId> last(dag.bodies.size());  // the passes of a chunk take turns, but their devices rarely change
+  std::vector<DeviceSetId> last(dag.bodies.size());  // the passes of a chunk alternate, but their devices rarely change
   llvm::DenseSet<std::uint64_t> seen;
   for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
     const Node& node = dag.nodes[n];
@@ -65,7 +65,7 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
   return uses;
 }
 
-/// Puts parameters of equal keys together, in parameter order, each bucket up to the limit of its first parameter.
+/// Groups parameters with equal keys, in parameter order; each bucket has the size limit of its first parameter.
 class BucketFiller {
  public:
   explicit BucketFiller(Dag& dag) : dag_(dag) { dag.buckets.clear(); }
@@ -98,7 +98,7 @@ class BucketFiller {
 
 constexpr std::int64_t kNoLimit = INT64_MAX;
 
-/// Which chunks use a parameter, and which of them make a gradient.
+/// The chunks that use a parameter, and those of them that make a gradient.
 void add_users(std::span<const Use> uses, std::vector<std::uint32_t>& key) {
   std::vector<std::uint32_t> users;
   for (const Use& use : uses) users.push_back(use.chunk.value() * 2 + (use.makes_gradient ? 1 : 0));
@@ -107,7 +107,7 @@ void add_users(std::span<const Use> uses, std::vector<std::uint32_t>& key) {
   key.insert(key.end(), users.begin(), users.end());
 }
 
-/// The parameters in their order, frozen ones behind all others.
+/// The parameters in their order, frozen ones after all others.
 std::vector<std::size_t> frozen_last(const Dag& dag) {
   std::vector<std::size_t> order(dag.params.size());
   std::iota(order.begin(), order.end(), 0);
@@ -131,7 +131,7 @@ void make_buckets(Dag& dag) {
 
 bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& sink) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
-  // What is frozen has no state but itself.
+  // A frozen bucket has no state except its parameters.
   const auto flat = [&](const Use& use, bool frozen) {
     const BucketRules& rule = rules[use.chunk.index()];
     return frozen && rule.zero < 3 ? 0 : *use.axes & rule.flat;
@@ -180,7 +180,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
       }
     }
     if (!fits) return false;  // the other weights of the same regions would only repeat it
-    // Homes whose gradients are to be added bring those of all parameters of a bucket or of none.
+    // An owner makes the gradients of all parameters of a bucket or of none.
     std::vector<std::uint32_t> contributing;
     for (std::size_t h = 0; h < like.homes.size(); ++h) {
       if (has_gradient[h]) contributing.push_back(like.homes[h].value());

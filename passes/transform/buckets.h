@@ -1,11 +1,11 @@
 #pragma once
 // Buckets: groups parameters that are reduced and updated together.
 //
-// The homes of a parameter are the device sets whose work uses it; each keeps a copy. Parameters whose gradients are summed over devices (homes with
-// samples of their own, or several homes) share a bucket when homes and axes agree, in parameter order, up to a size. The others have one
-// bucket per home and chunk. Below level placed there are no homes yet, and buckets are the parameters of the same chunks.
+// The owners of a parameter are the device sets whose work uses it; each keeps a copy. Parameters whose gradients are summed over devices (sharded
+// samples, or several owners) share a bucket if owners and axes agree, in parameter order, up to a size. The others have one bucket per owner and
+// chunk. Below level placed there are no owners yet, and buckets are the parameters of the same chunks.
 //
-// Where gradients are cut a bucket holds parameters of the same chunks alone, so that all work of a run adds to all of them.
+// With sharded gradients a bucket has only parameters of the same chunks, so that all work of a gathered interval adds to all of them.
 //
 //   wte used by stage0 on cluster[pp: 0] and stage1 on cluster[pp: 1], both replicated over dp
 //     ->  bucket {wte}, homes cluster[pp: 0], cluster[pp: 1], made <dp: +>
@@ -18,22 +18,23 @@
 
 namespace piper::passes {
 
-/// What directives say of the buckets of a chunk's parameters.
+/// The settings of directives for the buckets of a chunk's parameters.
 struct BucketRules {
   std::int64_t bytes = 25 << 20;  // of one reduction
-  AxisMask flat = 0;              // axes that cut what `zero` says, if the chunk's samples are divided over them
+  AxisMask flat = 0;              // axes that shard the states of `zero`, if the chunk's samples are sharded over them
   std::uint32_t zero = 0;         // 1: the optimizer state, 2: gradients too, 3: parameters too
   directive::Reduce reduced = directive::Reduce::step;
   std::uint32_t prefetch = 0;
-  LocId line = {};                // of the `replicate` that cuts them, else of one that copies them
+  LocId line = {};                // of the `replicate` that shards them, else of one that copies them
   friend bool operator==(const BucketRules&, const BucketRules&) = default;
 };
 
 /// Fills the buckets of a DAG below level placed.
 void make_buckets(dag::Dag& dag);
 
-/// Fills the buckets of a DAG whose compute nodes have devices; what is reduced over which axes follows from the layouts of gradients. `rules` has one entry per chunk; the size of a parameter's first user counts.
-/// False after reporting homes that overlap, that make no gradient, or that cut their samples or their state differently.
+/// Fills the buckets of a DAG whose compute nodes have devices; the axes of reductions follow from the layouts of gradients. `rules` has one entry
+/// per chunk; the size limit of a parameter's first user applies. False after reporting owners that overlap, make no gradient, or differ in the
+/// sharding of their samples or state.
 bool make_buckets(dag::Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -50,10 +50,10 @@ class Placer {
   Selection selection_;
   std::vector<Rule> rules_;
   NodePolls polls_{dag_.context->cancellation};
-  std::vector<std::uint32_t> by_pass_[kPasses];  // rule per (chunk, instance); empty where no rule names the pass
+  std::vector<std::uint32_t> by_pass_[kPasses];  // rule per (chunk, instance); empty if no rule names the pass
 };
 
-/// On an axis with one device a fixed coordinate and the whole axis are the same set; it is written as whole, so that equal sets are equal.
+/// On an axis with one device a fixed coordinate and the whole axis are the same set; stored as whole, so that equal sets compare equal.
 DeviceSetId Placer::canonical(DeviceSetId devices) {
   DeviceSet set = dag_.device_sets[devices];
   for (std::size_t i = 0; i < set.at.size(); ++i) {
@@ -99,9 +99,10 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
   return good;
 }
 
-/// A place of `BI` or `BW` has an effect only where an order splits the backward. One whose work is partly split, or that a narrower one overrides, stays.
+/// A place of `BI` or `BW` has an effect only if an order splits the backward. It is legal if some of its work is split, or if a narrower one
+/// overrides it.
 bool Placer::check_halves() {
-  llvm::DenseSet<LocId> reported;  // a loop comes by the same place again
+  llvm::DenseSet<LocId> reported;  // a loop may reach the same line again
   for (const Rule& rule : rules_) {
     const std::optional<Pass> pass = rule.selector->pass;
     if (pass != Pass::BI && pass != Pass::BW) continue;
@@ -144,7 +145,7 @@ bool Placer::check_complete() const {
     if (missing < selection_.instances().size()) {
       const Instance instance = selection_.instances().at(first);
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
-        // A dimension of which every index is missing is left out: `stage[0] copy[1]` means all microbatches of that copy.
+        // A dimension is left out if every index is missing: `stage[0] copy[1]` means all microbatches of that copy.
         Instance other = instance;
         bool all = true;
         for (other.at[d] = 0; all && other.at[d] < static_cast<std::int32_t>(dag_.dims[d].extent); ++other.at[d]) all = is_missing(selection_.instances().position(other));
@@ -164,7 +165,7 @@ bool Placer::check_complete() const {
   return false;
 }
 
-/// A line, of which a loop makes several, that others of its own schedule hold over for all that it names.
+/// Reports a line (all of its repetitions in a loop) that other lines of its own schedule override for all of its work.
 void Placer::report_without_effect() {
   llvm::DenseSet<LocId> effective;
   for (const std::vector<std::uint32_t>& table : by_pass_) {
@@ -193,7 +194,7 @@ void Placer::report_without_effect() {
 }
 
 void Placer::report_idle_devices() {
-  if (!dag_.settings.data) return;  // nobody chose the mesh of a schedule by itself
+  if (!dag_.settings.data) return;  // the mesh of a schedule by itself is no choice of the user
   const std::vector<std::uint64_t> idle = idle_devices(dag_);
   if (idle.empty()) return;
   sink_.report(Code::devices_without_work, rules_.front().loc(), "{} of {} devices {} no work: nothing is placed on {}", idle.size(), dag_.mesh.devices(), idle.size() == 1 ? "has" : "have",
@@ -220,13 +221,13 @@ bool Placer::run() {
   return finish();
 }
 
-/// What runs again does so where it is read.
+/// An `R` runs on the devices of its backward.
 Pass Placer::placed_as(const Node& node) {
   if (node.pass != Pass::R) return node.pass;
   return selection_.work().at(node.chunk, Pass::B, selection_.instances().position(node.instance)).valid() ? Pass::B : Pass::BI;
 }
 
-/// Which rule holds for every pass, chunk and instance.
+/// The rule that applies to every pass, chunk and instance.
 bool Placer::decide() {
   bool good = true;
   for (std::uint32_t r = 0; r < rules_.size(); ++r) {
@@ -249,7 +250,7 @@ DeviceSetId Placer::place_of(std::size_t at, Pass pass) const {
   };
   const std::uint32_t forward = rule(Pass::F);
   std::uint32_t own = rule(pass) == kNoRule ? forward : rule(pass);
-  // A line beside a call that names no pass means the backward too, whatever the schedule says of it.
+  // A line of the caller without a pass applies to the backward too, and overrides lines of the schedule for it.
   if (own != forward && forward != kNoRule && !rules_[forward].selector->pass && rules_[forward].place->depth < rules_[own].place->depth) own = forward;
   return own == kNoRule ? DeviceSetId() : rules_[own].devices;
 }
@@ -266,7 +267,7 @@ Places Placer::places() {
   return places;
 }
 
-/// Homes follow from devices. The level is reached when `replicate` has divided the samples.
+/// Owners follow from devices. `replicate` completes the level when it shards the samples.
 bool Placer::finish() {
   const std::vector<BucketRules> rules(dag_.chunks.size());
   return make_buckets(dag_, rules, sink_);

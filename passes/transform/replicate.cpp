@@ -21,7 +21,7 @@ using directive::Replicate;
 
 namespace {
 
-/// What holds for a chunk on one axis: the directive with the most coordinates.
+/// The rule for a chunk on one axis: the directive with the most coordinates.
 struct Chosen {
   const Replicate* directive = nullptr;
   std::uint32_t specificity = 0;
@@ -63,7 +63,7 @@ class Replicator {
   DiagnosticSink& sink_;
   Selection selection_;
   std::vector<Chosen> chosen_;     // per chunk and axis
-  std::vector<AxisMask> cuts_;     // per node that runs a body: the axes that divide its samples
+  std::vector<AxisMask> cuts_;     // per node that runs a body: the axes that shard its samples
   std::vector<AxisMask> whole_;   // per device set
   llvm::DenseSet<const Replicate*> effective_;
 };
@@ -76,7 +76,7 @@ std::string Replicator::axes_text(AxisMask axes) const {
   return result.empty() ? "no axis" : result;
 }
 
-/// A directive that divides the samples of one of two chunks and not of the other.
+/// A directive that shards the samples of only one of two chunks.
 LocId Replicator::replicate_of(ChunkId a, ChunkId b) const {
   const std::size_t axes = dag_.mesh.axes.size();
   for (std::size_t axis = 0; axis < axes; ++axis) {
@@ -142,7 +142,7 @@ AxisMask Replicator::asked_of(ChunkId chunk) const {
   return asked;
 }
 
-/// A text that is taken further says layouts; on the axes that devices have they are those of its lines, in the bodies of all passes.
+/// A DAG read from text has layouts; on the axes that devices have they must be those of its lines, in the bodies of all passes.
 bool Replicator::check_layouts() const {
   llvm::DenseSet<std::pair<std::uint64_t, std::uint32_t>> checked;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
@@ -172,7 +172,7 @@ bool Replicator::set_cuts() {
   const std::size_t axes = dag_.mesh.axes.size();
   std::vector<AxisMask> asked;
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) asked.push_back(asked_of(ChunkId::at(c)));
-  AxisMask single = 0;  // an axis of one device divides nothing
+  AxisMask single = 0;  // an axis of one device shards nothing
   for (std::size_t a = 0; a < axes; ++a) {
     if (dag_.mesh.axes[a].size == 1) single |= AxisMask{1} << a;
   }
@@ -194,7 +194,7 @@ bool Replicator::set_cuts() {
     }
     if (cuts_[n] != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], cuts_[n]);
   }
-  good = good && check_layouts();  // samples that depend on each other are divided by no layout, and that is the reason to tell
+  good = good && check_layouts();  // no layout shards samples that depend on each other; that is reported instead
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* replicate = std::get_if<Replicate>(&directive);
     if (replicate == nullptr || effective_.contains(replicate) || !good) continue;
@@ -215,12 +215,12 @@ bool Replicator::set_cuts() {
   return good;
 }
 
-/// Edges pair devices by coordinate, so both ends have the same whole axes and divide their samples alike.
+/// Edges pair devices by coordinate, so both ends must have the same whole axes and shard their samples alike.
 bool Replicator::check_edges() const {
   struct Misfit {
     NodeId maker, reader;
   };
-  std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // of each pair of chunks one; that of the forward, which is the direction that programs speak of
+  std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // one per pair of chunks; that of the forward, the direction that programs name
   NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     polls.visit();
@@ -255,7 +255,7 @@ void Replicator::report_misfit(NodeId from_id, NodeId to_id) const {
       .hint("replicate both over the same axes");
 }
 
-/// An axis that nothing uses is told once; one that some regions use, for each that does not.
+/// An unused axis is reported once; an axis that only some regions use, for each other region.
 void Replicator::warn_of_repeated_work() const {
   AxisMask used = 0, repeated = 0;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
@@ -269,7 +269,7 @@ void Replicator::warn_of_repeated_work() const {
         .hint("add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long", text(dag_.mesh.axes[a].name));
   }
   if ((repeated & used) == 0) return;
-  std::set<std::vector<Symbol>> told;  // instances of one region are placed and replicated by one line, nearly always
+  std::set<std::vector<Symbol>> told;  // nearly always one line places or replicates all instances of a region
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     if (!runs_body(dag_.nodes[n].kind) || (repeated_by(n) & used) == 0) continue;
     const Chunk& chunk = dag_.chunks[dag_.nodes[n].chunk.index()];
@@ -282,7 +282,7 @@ void Replicator::warn_of_repeated_work() const {
   }
 }
 
-/// The axes along which several devices run a node with the same samples.
+/// The axes along which several devices run a node on the same samples.
 AxisMask Replicator::repeated_by(std::size_t node) const {
   AxisMask repeated = whole_[dag_.nodes[node].devices.index()] & ~cuts_[node];
   for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
@@ -293,7 +293,7 @@ AxisMask Replicator::repeated_by(std::size_t node) const {
 
 // ---- rewrite
 
-/// The layout on these axes alone.
+/// The layout restricted to these axes.
 LayoutId Replicator::on(LayoutId layout, AxisMask axes) const {
   Layout kept;
   for (const Layout::Axis& axis : dag_.context->layouts[layout].axes) {
@@ -302,14 +302,14 @@ LayoutId Replicator::on(LayoutId layout, AxisMask axes) const {
   return dag_.context->layouts.intern(std::move(kept));
 }
 
-/// The extents of one device's part, which are those of all others.
+/// Replaces extents by local ones, which are the same on all devices.
 void Replicator::divide(tensor::Type& type, LayoutId layout) const {
-  const std::vector<std::uint32_t> first(dag_.mesh.axes.size(), 0);  // all blocks have one size
+  const std::vector<std::uint32_t> first(dag_.mesh.axes.size(), 0);  // all shards have one size
   const Box box = box_of(type, dag_.context->layouts[layout], dag_.mesh, first);
   for (std::size_t d = 0; d < box.size(); ++d) type.dims[d].extent = box[d].extent;
 }
 
-/// Gives a body what devices hold of its values where these axes divide them.
+/// Gives the values of a body their layouts and local extents for these axes.
 void Replicator::divide(Body& body, AxisMask cut) const {
   for (tensor::Value& value : body.graph.mutable_values()) {
     if (value.layout.repeats()) continue;
@@ -321,7 +321,7 @@ void Replicator::divide(Body& body, AxisMask cut) const {
   }
 }
 
-/// A body has the extents of one device's part; work of one chunk on sets of different cuts has several.
+/// Bodies get local extents; a chunk on device sets with different sharding has several bodies.
 void Replicator::divide_bodies() {
   std::map<std::pair<BodyId, AxisMask>, BodyId> variants;
   std::vector<bool> taken(dag_.bodies.size());
@@ -332,7 +332,7 @@ void Replicator::divide_bodies() {
     AxisMask cut = 0;
     BodyId variant;
   };
-  std::vector<Last> last(bodies);  // the passes of a chunk take turns, but their cuts rarely change
+  std::vector<Last> last(bodies);  // the passes of a chunk alternate, but their sharding rarely changes
   llvm::DenseSet<Symbol> names;
   NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
@@ -381,7 +381,7 @@ bool Replicator::run() {
   return rules && make_buckets(dag_, *rules, sink_);
 }
 
-/// Nothing after reporting axes that cut the parameters of one chunk in different ways.
+/// Nothing after reporting axes that shard the parameters of one chunk in different ways.
 std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
   std::vector<BucketRules> rules(dag_.chunks.size());
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {

@@ -23,7 +23,7 @@ using directive::RankSteps;
 
 namespace {
 
-/// The split of the batch; null where there is none.
+/// The split of the batch; null if there is none.
 const directive::Split* split_of(const directive::Strategy& strategy) {
   for (const Directive& directive : strategy.directives) {
     if (const auto* split = std::get_if<directive::Split>(&directive)) return split;
@@ -39,19 +39,19 @@ bool can_be_split(const Dag& dag, const directive::Split& split, DiagnosticSink&
   return good;
 }
 
-/// How orders name the backward of each instance of each chunk.
+/// The names of a backward in orders, per chunk and instance.
 enum class Backward : std::uint8_t { unnamed, whole, halves, both };
 
-/// How many operations are told that name a backward in another way than one before.
+/// Maximum number of reported operations that name a backward in another way than an earlier one.
 constexpr unsigned kMostNamedBothWays = 8;
 
-/// How the backward of each instance is named.
+/// Finds the names of all backwards.
 class Namings {
  public:
   Namings(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward)
       : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink), backward_(backward), named_(backward.size()) {}
 
-  /// False after reporting where both ways are named.
+  /// False after reporting backwards named in both ways.
   bool find() {
     for (const Directive& directive : strategy_.directives) {
       const auto* order = std::get_if<Order>(&directive);
@@ -75,14 +75,14 @@ class Namings {
     }
   }
 
-  /// What an operation means that matches nothing is told where orders are applied.
+  /// Operations without matches are reported when orders are applied.
   void name(const Order& order, const directive::OrderOp& op, const RankSteps& rank) {
     if (!is_backward(op.pass) || op.part != directive::Part::none) return;
     const Selection::Named named = selection_.named(order, op);
     if (named.kind == Selection::Named::Kind::piece) return name(op, named.chunk, named.instance);
     const std::optional<Selection::Found> found = selection_.find(order, op);
     if (!found) return;
-    // What names work of several ranks means that of its own.
+    // An operation that names work of several ranks applies to the work of its own rank.
     const bool several = found->chunks.size() * found->instances.size() > 1;
     for (const ChunkId chunk : found->chunks) {
       for (const std::uint32_t instance : found->instances) {
@@ -112,7 +112,7 @@ class Namings {
         .hint("use `B` alone, or `BI` and `BW`");
   }
 
-  /// Whether that pass of a (chunk, instance) has a place on the rank, as far as the lines of the strategy say.
+  /// Whether the lines of the strategy place that pass of a (chunk, instance) on the rank; true if no line places it.
   bool runs(const RankSteps& rank, Pass pass, std::size_t at) {
     if (!places_) places_ = places_of(dag_, strategy_);
     const DeviceSetId place = (*places_)[static_cast<std::size_t>(pass)][at];
@@ -127,8 +127,8 @@ class Namings {
   Selection& selection_;
   DiagnosticSink& sink_;
   std::vector<Backward>& backward_;
-  std::vector<LocId> named_;      // the last operation that does
-  std::optional<Places> places_;  // when they were asked for
+  std::vector<LocId> named_;      // the last operation that names it
+  std::optional<Places> places_;  // computed on demand
   llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, bool> on_rank_;  // whether a place and a claim have devices in common
   llvm::DenseSet<LocId> told_;
 };
@@ -143,7 +143,7 @@ bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selec
   return !any || Namings(dag, strategy, selection, sink, backward).find();
 }
 
-/// Where the first `recompute` line names each instance, chunk by chunk, of those that such lines name and whose chunk saves something. False after reporting.
+/// The location of the first `recompute` line of each instance, chunk by chunk, for chunks with saved values. False after reporting.
 bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<std::optional<LocId>>& recomputed) {
   const std::size_t errors = sink.error_count();
   for (const Directive& directive : strategy.directives) {
@@ -172,7 +172,7 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
 
 // ---- rewrite
 
-/// Bodies of the passes that some instance has. Where all instances have an R, the lean F is the one that there is.
+/// Keeps the bodies of passes that some instance has. If all instances have an R, the lean F is the only F.
 void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<const std::optional<LocId>> recomputed) {
   std::vector<bool> used(dag.bodies.size());
   const std::size_t instances = dag.chunks.empty() ? 0 : backward.size() / dag.chunks.size();
