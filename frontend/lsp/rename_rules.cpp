@@ -146,8 +146,8 @@ std::string why_local_fixed(Request& request, SourceRange declaration) {
     }
   };
   for (const ast::Item* item : request.module()->items) ast::walk_names(*item, visitor);
-  if (dimension) return "dimensions are known by their names: data, directives and other models speak of the same one";
-  if (input) return "inputs are known by their names: data finds its columns, and what it is to give, by them";
+  if (dimension) return "dimensions are known by their names: data, directives and other models refer to the same one";
+  if (input) return "inputs are known by their names: data finds its columns by them";
   if (weight) return "weights are known by their names: a weight's name decides its first values";
   return {};
 }

@@ -201,7 +201,7 @@ DiagnosticBuilder ErrorStrategy::report_expected(std::string_view what, antlr4::
   if (type == Parser::NUMBER && what == kRankBinding) {
     builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found), text(found));
   } else if (type == Parser::SEMI && previous != nullptr && text_.substr(previous->getStopIndex()).starts_with(" // ")) {
-    builder.hint("`//` begins a comment, also where it is to divide: integers are divided with `/`");
+    builder.hint("`//` begins a comment, not a division: integers are divided with `/`");
   } else if (type == Parser::ASSIGN && what.find("block") != std::string_view::npos) {
     builder.hint("values are compared with `==`").fix("==");
   } else if (type == Parser::COLON && what == "`=`" && previous != nullptr) {
@@ -211,7 +211,7 @@ DiagnosticBuilder ErrorStrategy::report_expected(std::string_view what, antlr4::
   } else if (type == Parser::COMMA && what == "`)`") {
     builder.hint("a list is written `[a, b]`");
   } else if (type == Parser::PASS && (what == "an expression" || what == "`]`")) {
-    builder.hint("an operation is no value: it stands as a step of a rank, or in `left(...)`");
+    builder.hint("an operation is no value: it is a step of a rank, or the argument of `left(...)`");
   } else if (is_keyword(type) && (what == "a name" || what == "an expression")) {
     builder.hint("{} is a reserved word", found_text);
   } else if (type == Parser::DOT && next != nullptr && next->getType() == Parser::NUMBER) {
@@ -313,7 +313,7 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
     const std::size_t begins = first != nullptr ? first->getType() : antlr4::Token::EOF;
     if (found->getType() == Parser::COMMA && (begins == Parser::CURSOR || begins == Parser::LET || begins == Parser::VAR)) {
       sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `,`")
-          .hint("each name has a statement of its own: `{}` stands before every one, behind a `;` or a line end", text(first));
+          .hint("each name has a statement of its own: `{}` comes before every one, after a `;` or a line end", text(first));
       return;
     }
     if (first != nullptr && first->getType() == Parser::NAME) {
@@ -485,7 +485,7 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
         if (!keyword.empty() && keyword != text(found)) {
           builder.did_you_mean(keyword, text(found));
         } else if (!begins_item(found->getType())) {
-          builder.hint("statements stand inside a `model`, `schedule`, `def` or `train`");
+          builder.hint("statements belong inside a `model`, `schedule`, `def` or `train`");
         }
       }
       // Outside all items one message is enough until the next item begins.

@@ -35,7 +35,7 @@ constexpr ForeignForm kForms[] = {
     {"lambda", Where::anywhere, "", "a function has a name: write `def f(x: int) -> int { return ... }` beside the other declarations", "let x = lambda y: y + 1"},
     {":", Where::index, "..", "write `$left..$right$by`", "let x = mb[0:4]"},
     // statements
-    {"=", Where::argument, ":", "an argument follows its name behind a colon: write `$name: $right`", "let x = f(a, rate = 0.1)"},
+    {"=", Where::argument, ":", "an argument follows its name and a colon: write `$name: $right`", "let x = f(a, rate = 0.1)"},
     {"+=", Where::declared, "=", "write `$name = $name + $rest`", "x += 1"},
     {"-=", Where::declared, "=", "write `$name = $name - $rest`", "x -= a + b"},
     {"*=", Where::declared, "=", "write `$name = $name * $rest`", "x *= 2"},
@@ -46,9 +46,9 @@ constexpr ForeignForm kForms[] = {
     {":=", Where::declared, "=", "write `let $name = $rest`", "x := a"},
     {":=", Where::let, "=", "write `=`", "let x := a"},
     {"==", Where::let, "=", "`==` compares; a name is given its value with `=`", "let x == a"},
-    {"int", Where::statement, "let", "write `let`, or `var` for what changes; the type follows from the value", "int x = a"},
-    {"float", Where::statement, "let", "write `let`, or `var` for what changes; the type follows from the value", "float x = a"},
-    {"auto", Where::statement, "let", "write `let`, or `var` for what changes", "auto x = a"},
+    {"int", Where::statement, "let", "write `let`, or `var` for a value that changes; the type follows from the value", "int x = a"},
+    {"float", Where::statement, "let", "write `let`, or `var` for a value that changes; the type follows from the value", "float x = a"},
+    {"auto", Where::statement, "let", "write `let`, or `var` for a value that changes", "auto x = a"},
     {"const", Where::statement, "let", "write `let`", "const x = a"},
     {"val", Where::statement, "let", "write `let`", "val x = a"},
     {"elif", Where::clause, "else if", "write `} else if ... {`", "if a { let x = 1 } elif b { let x = 2 }"},
@@ -548,7 +548,7 @@ void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId fi
     const bool number = !behind.empty() && behind.find_first_not_of("0123456789") == std::string_view::npos;
     if (!number && !(gives_value && names.contains(behind))) continue;
     sink.report(Code::divides_by_comment, {file, slashes, slashes + 2}, "`//` begins a comment: this line does not divide by `{}`", behind)
-        .hint("write `/`, which floors where both sides are integers; for a comment put two spaces before it");
+        .hint("write `/`, which floors if both sides are integers; for a comment put two spaces before it");
   }
 }
 

@@ -88,7 +88,7 @@ void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file, S
     const std::string_view head = text.substr(tokens[header].begin, token.begin - tokens[header].begin);
     if (!tokens[header].replaced) {
       sink.report(Code::foreign_form, {file, token.begin, token.end}, "`:` is written differently here")
-          .hint("a block stands in braces: write `{} { ... }`", head.size() <= 60 ? head : "...");
+          .hint("a block has braces: write `{} { ... }`", head.size() <= 60 ? head : "...");
     }
     RawToken& opened = result.emplace_back(token);
     opened.type = Lexer::LBRACE;
@@ -135,7 +135,7 @@ class BlockCloser {
       const Token& token = open_.back().token;
       if (!told) {
         sink_.report(Code::unclosed_bracket, {file_, token.begin, token.end}, "`{` is not closed")
-            .related(SourceRange{file_, next.begin, next.end}, "by its indentation this stands outside of the block")
+            .related(SourceRange{file_, next.begin, next.end}, "by its indentation this is outside of the block")
             .hint("add a `}` before that line");
       }
       result_.push_back(brace(Lexer::RBRACE, result_.back().end));

@@ -347,7 +347,7 @@ class TokenFilter {
       report.related(SourceRange{file_, where.begin, where.end}, "{}", why);
       const std::string_view behind = text_.substr(last_end(), text_.find('\n', last_end()) - last_end());
       if (const std::size_t comment = behind.find("//"); comment != std::string_view::npos && behind.find(closer, comment) != std::string_view::npos) {
-        report.hint("`//` begins a comment, and the `{}` of this line stands in it; integers are divided with `/`", closer);
+        report.hint("`//` begins a comment, and the `{}` of this line is inside it; integers are divided with `/`", closer);
       } else {
         report.hint("add a `{}`", closer);
         // The end of a block is unknown; and several brackets that end in one place would each take the end of another.

@@ -1,4 +1,4 @@
-// Commands that look into an order: step by step, why a rank is idle, what another order would do.
+// Commands that look into an order: step by step, why a rank is idle, the effect of another order.
 
 #include <algorithm>
 #include <charconv>

@@ -251,15 +251,15 @@ void Analyser::check_signature(Function& function, std::uint32_t node) {
   switch (item.sort) {
     case ast::FunctionSort::def:
       if (item.result == nullptr) {
-        sink_.report(Code::missing_result_type, item.name.range, "`{}` does not say what it gives", item.name.name)
-            .hint("write the type behind the parameters: `-> int`, `-> [selector]`, `-> steps`, `-> order`");
+        sink_.report(Code::missing_result_type, item.name.range, "`{}` has no result type", item.name.name)
+            .hint("write the type after the parameters: `-> int`, `-> [selector]`, `-> steps`, `-> order`");
         function.result = kError;
       } else if (result == kCursor) {
         bad_result("a cursor is a local or an argument; give the `[selector]` that it walks through");
       }
       break;
     case ast::FunctionSort::schedule:
-      if (item.result != nullptr && !result.is_error()) bad_result("it applies its directives; what gives a value is a `def`");
+      if (item.result != nullptr && !result.is_error()) bad_result("it applies its directives; a function with a value is a `def`");
       break;
     case ast::FunctionSort::model:
       if (item.result != nullptr && !result.is_error() && !result.element().is_tensor()) bad_result("a model gives tensors: `-> tensor[batch, dim]`");
@@ -274,7 +274,7 @@ void Analyser::check_signature(Function& function, std::uint32_t node) {
       hint = "cursors are passed to functions that give `steps`";
     } else if (item.sort == ast::FunctionSort::model &&
                (type.kind == TypeKind::axis || type.kind == TypeKind::devices || type.kind == TypeKind::selector || type.kind == TypeKind::order)) {
-      hint = "a model knows nothing of devices and stages; schedules do";
+      hint = "a model is independent of devices and stages; a schedule takes them";
     } else if (item.sort == ast::FunctionSort::schedule && type.element().is_tensor()) {
       hint = "a schedule meets a model when a train applies it, and sees no tensors";
     }

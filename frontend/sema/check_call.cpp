@@ -107,7 +107,7 @@ Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_stateme
     return kError;
   }
   if (function.sort() == ast::FunctionSort::model && body_.sort != BodySort::model) {
-    misplaced("a model", "in models, and behind the `=` of a train");
+    misplaced("a model", "in models, and after the `=` of a train");
     return kError;
   }
   if (function.result.is(TypeKind::steps) && !(as_statement && body_.sort == BodySort::steps)) {
@@ -134,7 +134,7 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
   expr.target = static_cast<std::uint32_t>(row->id);
   if (auto* callee = llvm::dyn_cast<ast::NameExpr>(expr.callee)) callee->target = expr.target;
   if (row->id == Builtin::left && body_.sort != BodySort::steps) {
-    sink_.report(Code::misplaced_call, expr.callee->range, "`left` counts operations of a cursor, and stands only in steps");
+    sink_.report(Code::misplaced_call, expr.callee->range, "`left` counts operations of a cursor, and is legal only in steps");
     return kError;
   }
 
@@ -177,11 +177,11 @@ Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, 
     operation(*op, true);
     const bool whole_queue = op->operand == nullptr && op->pass == Pass::BW;
     if (op->operand != nullptr && !type_of(*op->operand).is_error() && type_of(*op->operand) != kCursor) {
-      sink_.report(Code::type_mismatch, op->operand->range, "`left` counts what is left of a cursor, this is {}",
+      sink_.report(Code::type_mismatch, op->operand->range, "`left` counts the rest of a cursor, this is {}",
                    with_article(type_of(*op->operand)));
     } else if (op->pass == Pass::BI || op->pass == Pass::R) {
       sink_.report(Code::type_mismatch, op->pass_range, "`left` counts `F`, `B` or `BW`")
-          .hint("{}", op->pass == Pass::R ? "`R` takes nothing from a cursor: it names what the next `B` takes" : "`B` and `BI` take from one sequence: write `left(B ...)`");
+          .hint("{}", op->pass == Pass::R ? "`R` takes nothing from a cursor: it recomputes the forward of the next `B`" : "`B` and `BI` take from one sequence: write `left(B ...)`");
     }
     return whole_queue ? expected : type_of(*op);
   }

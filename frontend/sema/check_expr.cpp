@@ -123,7 +123,7 @@ Type Analyser::infer_node(ast::Expr& expr, Type hint) {
     case ast::ExprKind::op: {
       auto& node = llvm::cast<ast::OpExpr>(expr);
       sink_.report(Code::operation_is_no_value, expr.range, "an operation is no value")
-          .hint("`left({} a)` counts what is left of a cursor", pass_name(node.pass));
+          .hint("`left({} a)` counts the rest of a cursor", pass_name(node.pass));
       return kError;
     }
   }

@@ -128,7 +128,7 @@ bool Analyser::explain_axis(DiagnosticBuilder& diagnostic, std::string_view name
     diagnostic.related(axis->name.range, "`{}` is an axis of the mesh `{}`", name, declared);
     if (self.kind == DeclKind::train || self.kind == DeclKind::machine) {
       const bool train = self.kind == DeclKind::train;
-      diagnostic.hint("a {} sees the axes of the one mesh behind its `on`: write `on {}`, or name an axis of `{}`", train ? "train" : "machine", declared,
+      diagnostic.hint("a {} sees the axes of the one mesh after its `on`: write `on {}`, or name an axis of `{}`", train ? "train" : "machine", declared,
                       train ? program_.trains[self.index].syntax->mesh.name : program_.machines[self.index].syntax->mesh.name);
     } else {
       diagnostic.hint("a schedule or `def` is given its axes: add a parameter `{}: axis`", name);

@@ -210,7 +210,7 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
       for (const SettingRow& known : rows) names.push_back(known.name);
       auto diagnostic = sink_.report(Code::unknown_setting, pair.name.range, "`{}` has no setting `{}`", owner, pair.name.name);
       if (rows.empty()) {
-        diagnostic.hint("it has none: leave `with` and what follows out");
+        diagnostic.hint("it has none: leave out `with` and its settings");
       } else {
         suggest_one_of(diagnostic, pair.name.name, names);
       }
@@ -245,7 +245,7 @@ void Analyser::train_setting(const ast::SettingStmt& stmt) {
 bool Analyser::is_new_setting(const ast::SettingStmt& stmt, std::string_view owner) {
   if (stmt.setting.name.missing()) return false;
   if (body_.depth > 1) {
-    sink_.report(Code::misplaced_statement, stmt.setting.name.range, "the setting `{}` stands in a block", stmt.setting.name.name)
+    sink_.report(Code::misplaced_statement, stmt.setting.name.range, "the setting `{}` is inside a block", stmt.setting.name.name)
         .hint("it belongs directly in the `{}`; its value may be `if ... then ... else ...`", owner);
     return false;
   }
@@ -265,7 +265,7 @@ void Analyser::machine_line(const ast::SettingStmt& stmt) {
   if (!is_new_setting(stmt, "machine") || type.is_error()) return;
   if (type.is(TypeKind::device)) return;
   if (!type.is(TypeKind::link)) {
-    sink_.report(Code::bad_machine_line, stmt.setting.value->range, "this is {}; a line of a machine says what a device or a link is", with_article(type))
+    sink_.report(Code::bad_machine_line, stmt.setting.value->range, "this is {}; a line of a machine is a `device(...)` or a `link(...)`", with_article(type))
         .hint("write `{}: device(memory: 80GiB, speed: 1.0)`, or `AXIS: link(latency: 5us, bandwidth: 50GiB)`", name.name);
     return;
   }

@@ -120,7 +120,7 @@ void Analyser::target(const ast::Target& target) {
   const Type type = selector(*target.selector);
   if (type.is_error() || type == kSelector) return;
   if (type == kCursor) {
-    sink_.report(Code::cursor_is_no_value, target.selector->range, "a cursor stands only in steps");
+    sink_.report(Code::cursor_is_no_value, target.selector->range, "a cursor may appear only in steps");
   } else {
     sink_.report(Code::not_a_selector, target.selector->range, "this is {}, not a selector", with_article(type))
         .hint("for a list write a loop: `for s in ... { }`");
@@ -131,12 +131,12 @@ void Analyser::operation(ast::OpExpr& op, bool counted) {
   op.type = Type{TypeKind::op}.bits();
   if (op.operand == nullptr) {
     if (op.pass == Pass::BW) return;
-    auto diagnostic = sink_.report(Code::missing_operand, op.pass_range, "`{}` does not say of what", pass_name(op.pass));
+    auto diagnostic = sink_.report(Code::missing_operand, op.pass_range, "`{}` has no operand", pass_name(op.pass));
     if (counted) {
       diagnostic.hint("write `left({} a)` with a cursor; only `left(BW)` counts those of all cursors", pass_name(op.pass));
       return;
     }
-    diagnostic.hint("write `{} a` with a cursor, or a selector such as `{} stage[0] mb[0]`; only `BW` may stand alone",
+    diagnostic.hint("write `{} a` with a cursor, or a selector such as `{} stage[0] mb[0]`; only `BW` may have no operand",
               pass_name(op.pass), pass_name(op.pass));
     return;
   }

@@ -333,7 +333,7 @@ void Analyser::expression_statement(const ast::ExprStmt& stmt) {
   auto* expr = llvm::dyn_cast<ast::CallExpr>(stmt.value);
   if (expr == nullptr) {
     if (llvm::isa<ast::ErrorExpr>(stmt.value)) return;
-    auto diagnostic = sink_.report(Code::unused_value, stmt.range, "this value is not used; only a call stands as a statement");
+    auto diagnostic = sink_.report(Code::unused_value, stmt.range, "this value is not used; only a call can be a statement");
     if (body_.sort != BodySort::steps) return;
     const std::string text = ast::source_text(*stmt.value);
     if (is_reduction(*stmt.value)) {
@@ -365,7 +365,7 @@ void Analyser::return_value(const ast::ReturnStmt& stmt) {
     } else {
       sink_.report(Code::unexpected_return, stmt.range, "`{}` gives no result", body_.function->name())
           .related(body_.function->syntax->name.range, "it is declared here without `->`")
-          .hint("say what it gives: `{}(...) -> tensor[batch, dim]`", body_.function->name());
+          .hint("write its result: `{}(...) -> tensor[batch, dim]`", body_.function->name());
     }
     return;
   }

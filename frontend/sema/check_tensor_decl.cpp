@@ -81,7 +81,7 @@ void Analyser::dims(std::span<const ast::Dim> list, DimsOf of) {
     bool repeated = false;
     for (std::size_t j = 0; j < i && !repeated; ++j) repeated = list[j].name.name == dim.name.name;
     if (repeated) {
-      sink_.report(Code::repeated_dimension, dim.name.range, "`{}` stands twice in one shape", dim.name.name)
+      sink_.report(Code::repeated_dimension, dim.name.range, "`{}` appears twice in one shape", dim.name.name)
           .hint("names are unique within a shape: call one of them differently");
       continue;
     }
@@ -133,13 +133,13 @@ void Analyser::parameter(const ast::Param& param, std::size_t position, const Fu
 void Analyser::input(const ast::InputStmt& stmt) {
   if (body_.depth > 1) {
     const SourceRange word{stmt.range.file, stmt.range.begin, stmt.range.begin + 5};
-    sink_.report(Code::misplaced_statement, word, "`input` stands in a block").hint("it belongs directly in the `model`");
+    sink_.report(Code::misplaced_statement, word, "`input` is inside a block").hint("it belongs directly in the `model`");
   }
   for (const ast::Param& param : stmt.inputs) {
     Type type = resolve_type(*param.type);
     if (!type.is_error() && !type.is_tensor()) {
       sink_.report(Code::misplaced_type, param.type->range, "an input is a tensor, this is {}", with_article(type))
-          .hint("write `i64[batch, seq]` or `tensor[batch, dim]`; what is no data is a parameter of the model");
+          .hint("write `i64[batch, seq]` or `tensor[batch, dim]`; a value that is not data is a parameter of the model");
       type = kError;
     }
     if (param.default_value != nullptr) {

@@ -25,7 +25,7 @@ struct Analyser::Matching {
     const ast::Arg& arg = expr.args[i];
     if (!arg.name.missing()) return named(i, known);
     if (first_named != nullptr) {
-      analyser.sink_.report(Code::positional_after_named, arg.range, "an argument without a name stands after `{}:`", first_named->name.name)
+      analyser.sink_.report(Code::positional_after_named, arg.range, "an argument without a name follows `{}:`", first_named->name.name)
           .hint("positional arguments come first");
       ok = false;
       return;

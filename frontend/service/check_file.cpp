@@ -209,7 +209,7 @@ std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
   const bool trains = std::any_of(program_->trains.begin(), program_->trains.end(), stands_here);
   if (sink.has_errors() || trains || !schedules.empty()) return checked;
   const SourceRange begin{program_->modules.front()->syntax.file, 0, 0};
-  sink.report(Code::nothing_to_compile, begin, "the file has no train and no schedule: beyond names, types and the values of params and meshes nothing was checked")
+  sink.report(Code::nothing_to_compile, begin, "the file has no train and no schedule: only names, types and the values of params and meshes were checked")
       .hint("check the file that uses it, or add a train that calls its models");
   return checked;
 }
@@ -254,7 +254,7 @@ std::optional<CheckedSchedule> Compilation::check_schedule(sema::FunctionId id, 
     forward(trial, sink);
     return CheckedSchedule{std::string(function.name()), text};
   }
-  sink.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled: neither {} meets what it requires", function.name(), tried)
+  sink.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled: neither {} meets its requirements", function.name(), tried)
       .hint("give it sizes that do: `piper check {} {}{}`", input_, function.name(), asked);
   return std::nullopt;
 }

@@ -259,7 +259,7 @@ void Compilation::report_unknown_subject(const std::string& wanted, DiagnosticSi
   }
   auto&& builder = sink.report(Code::unknown_subject, SourceRange(), "the file has no train or schedule named `{}`", wanted);
   if (wanted.ends_with(".pipe") || wanted.ends_with(".pir")) {
-    builder.hint("a command takes one file, and behind it a name in it");
+    builder.hint("a command takes one file, and after it a name in it");
   } else if (const auto meant = nearest(wanted, known)) {
     builder.hint("did you mean `{}`?", *meant);
   } else if (!known.empty()) {
@@ -279,10 +279,10 @@ bool Compilation::has_one_train(DiagnosticSink& sink) {
   if (!program_->complete) return false;
   if (trains.empty()) {
     sink.report(Code::unknown_subject, SourceRange(), "the file has no train")
-        .hint("write `train NAME = model(...) on mesh { ... }`, or name a schedule of the file behind it");
+        .hint("write `train NAME = model(...) on mesh { ... }`, or name a schedule of the file after it");
   } else {
     sink.report(Code::unknown_subject, SourceRange(), "the file has {} trains, and none is named", trains.size())
-        .hint("write one of {} behind the file", quoted_list(trains));
+        .hint("write one of {} after the file", quoted_list(trains));
   }
   return false;
 }

@@ -65,7 +65,7 @@ class Reader {
       if (const std::size_t place = said.rfind(" ["); place != std::string::npos) said.erase(place);
       return wrong("this is no JSON: " + said, std::min(at, static_cast<std::uint32_t>(text_.size())));
     }
-    if (const auto again = repeated_key(text_)) return wrong("a name stands twice in one object", *again);
+    if (const auto again = repeated_key(text_)) return wrong("a name appears twice in one object", *again);
     const llvm::json::Object* root = parsed->getAsObject();
     if (root == nullptr) return wrong("a file of costs is an object", 0);
     if (root->getInteger("schema") != 1) return wrong("a file of costs has `\"schema\": 1`", 0);
@@ -172,7 +172,7 @@ passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured,
   if (known < dag.bodies.size() || known < measured.bodies.size()) {
     sink.report(Code::costs_of_another_program, SourceRange(), "the file of costs has times of {} of the program's {} bodies, and of {} that it does not have", known,
                 dag.bodies.size(), measured.bodies.size() - known)
-        .hint("the others take what the op table says at the rates of the machine");
+        .hint("the others take the times of the op table at the rates of the machine");
   }
   return costs;
 }

@@ -47,7 +47,7 @@ bool read_stages(std::string_view text, OperationCosts& costs, DiagnosticSink& s
     if (text == name) costs.stages = stages;
     if (text == name) return true;
   }
-  sink.report(Code::bad_cost, SourceRange(), "`stages` is `{}`, which is no rule for what a stage counts as", text).hint("write `stages=cost` or `stages=equal`");
+  sink.report(Code::bad_cost, SourceRange(), "`stages` is `{}`, which is no rule for the weight of a stage", text).hint("write `stages=cost` or `stages=equal`");
   return false;
 }
 

@@ -42,7 +42,7 @@ int run_compare(Console& console, const Arguments& arguments) {
   }
   for (std::size_t i = 0; complete && i < taken.size(); ++i) {
     if (taken[i]) continue;
-    last.sink().report(Code::override_unknown, SourceRange(), "`-D {}` names a parameter that none of what is compared has", arguments.overrides[i].name);
+    last.sink().report(Code::override_unknown, SourceRange(), "`-D {}` names a parameter that no compared program has", arguments.overrides[i].name);
     return last.finish();
   }
   if (all.empty()) return kDiagnostics;

@@ -122,7 +122,7 @@ bool build_cuda(Session& session, const dag::Dag& dag, const std::string& folder
   } else {
     reason = "kernels not compiled, NVRTC is not here: " + reason + " (`piper doctor`)\n";
   }
-  const std::string text = table(cuda.kernels, shown ? &*shown : nullptr) + (shown ? "registers, shared memory and spills: of sm_90a, in bytes but for registers\n" : reason);
+  const std::string text = table(cuda.kernels, shown ? &*shown : nullptr) + (shown ? "registers, shared memory and spills: of sm_90a, in bytes, except registers\n" : reason);
   if (!write("kernels.txt", text, false)) return false;
   session.words() << text << backend::cuda::own_attention_text(cuda.programs.bodies);
   if (session.arguments().format == "json") {

@@ -68,7 +68,7 @@ int run(std::span<const std::string> words, Console& console) {
   if (console.out) return code;
   const LocationTable locations;
   DiagnosticSink sink(locations);
-  sink.report(Code::unwritable_output, SourceRange(), "standard output takes no more: the output is not complete");
+  sink.report(Code::unwritable_output, SourceRange(), "standard output cannot be written: the output is incomplete");
   console.err << render_text(sink.sorted(), locations.files());
   return code == kClean ? kDiagnostics : code;
 }

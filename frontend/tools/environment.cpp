@@ -23,7 +23,7 @@ std::vector<runtime::OptionRow> environment_variables() {
 std::vector<runtime::OptionRow> session_variables() {
   return {
       {"EDITOR", "command", "vi", "changes definitions, by `:edit`"},
-      {"PIPER_HISTORY", "file", "XDG_STATE_HOME/piper/history, else HOME/.local/state/piper/history", "keeps what is typed; empty: nothing"},
+      {"PIPER_HISTORY", "file", "XDG_STATE_HOME/piper/history, else HOME/.local/state/piper/history", "keeps the typed entries; empty: none"},
   };
 }
 

@@ -293,7 +293,7 @@ int compare_with_one_device(Session& session, Session::Subject& subject, const r
     last = against_sequential(session, subject, options, interrupt);
     tell(last, "same microbatches", dtype, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", 0);
   }
-  if (!within) session.sink().report(Code::reference_differs, subject.lowered.strategy.settings.loc, "the program does not compute what the one-device step computes");
+  if (!within) session.sink().report(Code::reference_differs, subject.lowered.strategy.settings.loc, "the program does not compute the results of the one-device step");
   const bool interrupted = last.ended == runtime::Ended::stopped;
   if (cuda != nullptr && cuda->group != nullptr && last.began && last.ended != runtime::Ended::failed) cuda->group->leave();
   if (compares(cuda) && session.arguments().format == "json" && !session.sink().has_errors()) {

@@ -87,7 +87,7 @@ bool Session::write(const std::string& text) {
   }
   for (const std::string& input : arguments_.positional) {
     if (!source::same_file(input, arguments_.output)) continue;
-    sink_.report(Code::unwritable_output, SourceRange(), "`{}` is not written: it is what was read", arguments_.output).hint("give `-o` another name");
+    sink_.report(Code::unwritable_output, SourceRange(), "`{}` is not written: it is the input", arguments_.output).hint("give `-o` another name");
     return false;
   }
   return write_file(arguments_.output, text);

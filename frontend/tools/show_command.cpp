@@ -62,7 +62,7 @@ const Kind* find_kind(Console& console, const Arguments& arguments) {
     return nullptr;
   }
   const auto meant = nearest(name, names);
-  console.err << "piper: `" << name << "` is nothing that `show` prints" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper show --help` lists the kinds") << "\n";
+  console.err << "piper: `" << name << "` is not a view of `show`" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper show --help` lists the kinds") << "\n";
   return nullptr;
 }
 

@@ -123,7 +123,7 @@ class NodeLines {
       }
     }
     if ((own + next + before + various).empty()) return;
-    os_ << "behind a node stands what it reads";
+    os_ << "a node is followed by its inputs";
     if (!own.empty()) os_ << ", `" << own << "` without a number at its own";
     if (!next.empty()) os_ << ", `" << next << "+1` at the next";
     if (!before.empty()) os_ << ", `" << before << "-1` at the one before";

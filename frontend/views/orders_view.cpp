@@ -47,7 +47,7 @@ class Labels {
 /// The legend of the marks for copies to the host, if there are any.
 std::string copies_legend(const passes::OrdersTable& table) {
   const bool any = std::any_of(table.rows.begin(), table.rows.end(), [](const Row& row) { return std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.offloads || op.fetches; }); });
-  return any ? "> behind an operation: what backwards read of it goes to the memory of the host; < before one: it reads what comes back\n" : "";
+  return any ? "> after an operation: values for its backward go to the memory of the host; < before one: it reads values that come back\n" : "";
 }
 
 }  // namespace

@@ -97,9 +97,9 @@ TEST(ParseForeign, ShapesOfOtherLanguagesAreOneErrorWithAHint) {
 TEST(ParseHints, StatementsOnOneLineAndComments) {
   const std::pair<const char*, const char*> kCases[] = {
       {"for i in 0..4 { F a } for i in 0..4 { B a }", "statements on one line are separated by `;`"},
-      {"cursor a = x mb[0..4], b = y mb[0..4]", "each name has a statement of its own: `cursor` stands before every one, behind a `;` or a line end"},
-      {"let a = 1, b = 2", "each name has a statement of its own: `let` stands before every one, behind a `;` or a line end"},
-      {"repeat 2 // 2 - r { F a }", "`//` begins a comment, also where it is to divide: integers are divided with `/`"},
+      {"cursor a = x mb[0..4], b = y mb[0..4]", "each name has a statement of its own: `cursor` comes before every one, after a `;` or a line end"},
+      {"let a = 1, b = 2", "each name has a statement of its own: `let` comes before every one, after a `;` or a line end"},
+      {"repeat 2 // 2 - r { F a }", "`//` begins a comment, not a division: integers are divided with `/`"},
   };
   for (const auto& [statement, hint] : kCases) {
     SCOPED_TRACE(statement);

@@ -102,13 +102,13 @@ TEST_F(Rename, FollowsWhatMeansTheSameAndSaysWhyNot) {
       {kNets, "model fa^r", "mb", "regions are known by the name of their model, and directives mean something else by `mb` at /plans.pipe:5"},
       {kNets, "model fa^r", "batch", "regions are known by the name of their model, and directives mean something else by `batch` at /plans.pipe:5"},
       // Data, directives and first values have the others by name.
-      {kNets, "input ^x", "y", "inputs are known by their names: data finds its columns, and what it is to give, by them"},
+      {kNets, "input ^x", "y", "inputs are known by their names: data finds its columns by them"},
       {kNets, "weight ga^in", "scale", "weights are known by their names: a weight's name decides its first values"},
       {kNets, "x @ ga^in", "scale", "weights are known by their names: a weight's name decides its first values"},
       {kNets, "model den^se", "wide", "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
       {kNets, "model no^isy", "loud", "weights and dropout are known by the models that they are in: first values and random numbers would be others"},
-      {kNets, "gain[d^im", "size", "dimensions are known by their names: data, directives and other models speak of the same one"},
-      {kNets, "hid^den: int", "size", "dimensions are known by their names: data, directives and other models speak of the same one"},
+      {kNets, "gain[d^im", "size", "dimensions are known by their names: data, directives and other models refer to the same one"},
+      {kNets, "hid^den: int", "size", "dimensions are known by their names: data, directives and other models refer to the same one"},
   };
   for (const Row& row : rows) EXPECT_EQ(edits_of(renamed(row.path, row.place, row.name)), row.expected) << row.place << " " << row.name;
 }

@@ -150,7 +150,7 @@ TEST(Program, ClosedStreams) {
   folder.write("tiny.pipe", kTiny);
   const ProcessResult shown = shell(folder, "\"$0\" show orders tiny.pipe >&-");
   EXPECT_EQ(shown.exit_code, 1);
-  EXPECT_EQ(shown.err, "error P6102: standard output takes no more: the output is not complete\n");
+  EXPECT_EQ(shown.err, "error P6102: standard output cannot be written: the output is incomplete\n");
   EXPECT_EQ(shell(folder, "\"$0\" show orders tiny.pipe -o orders.txt <&- >&- 2>&-").exit_code, 0);
   EXPECT_EQ(read_text(folder.path() / "orders.txt"), "rank 0: F0 B0\n");
   EXPECT_EQ(shell(folder, "\"$0\" explain >/dev/full").exit_code, 1);

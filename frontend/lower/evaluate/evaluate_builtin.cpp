@@ -161,7 +161,7 @@ class BuiltinCall {
       if (failed()) return {};
     }
     if (values.empty()) {
-      fail(Code::empty_list, "`{}` of an empty list has no value", name_).hint("add a value that always stands, such as `{}(0, ...)`", name_);
+      fail(Code::empty_list, "`{}` of an empty list has no value", name_).hint("add a value that is always present, such as `{}(0, ...)`", name_);
       return {};
     }
     Value best = convert(values[0]);

@@ -137,7 +137,7 @@ Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {
   if (failed_) return Flow::failed;
   if (count < 0) {
     fail(Code::negative_repeat, repeat.count->range, frame, "`repeat` is given `{}`, which is negative", count)
-        .hint("write `max({}, 0)` where nothing shall happen", ast::source_text(*repeat.count));
+        .hint("write `max({}, 0)` to repeat nothing then", ast::source_text(*repeat.count));
     return Flow::failed;
   }
   if (too_many_rounds(static_cast<std::uint64_t>(count), *repeat.body, repeat.count->range, frame)) return Flow::failed;

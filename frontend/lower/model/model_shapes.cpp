@@ -111,7 +111,7 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
         evaluator.set_failed();
         return std::nullopt;
       }
-      evaluator.fail(Code::input_extent, dim.range, frame, "nothing says the extent of `{}` of the input `{}`", dim.name.name, param.name.name)
+      evaluator.fail(Code::input_extent, dim.range, frame, "the extent of `{}` of the input `{}` is not known", dim.name.name, param.name.name)
           .related(data.loc, "the data gives no `{}`", dim.name.name)
           .hint("write `{}: 64` here, or in `synthetic(...)`", dim.name.name);
       return std::nullopt;
@@ -164,7 +164,7 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
     evaluator.set_failed();
     return false;
   }
-  auto&& report = evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs to know how many classes there are", param.name.name);
+  auto&& report = evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs the number of classes", param.name.name);
   report.related(data.loc, "{}", which).hint("write `synthetic(..., classes: 10)`");
   for (const auto& [name, extent] : data.extents) {
     if (means_classes(evaluator.context().text(name))) report.hint("did you mean `classes: {}` by `{}: {}`?", extent, evaluator.context().text(name), extent);
@@ -279,14 +279,14 @@ Value ModelBuilder::State::returned(const sema::Function& function, const Value&
       if (extent != type.dims[d].extent) why = "`" + std::string(dim.name.name) + "` is " + std::to_string(type.dims[d].extent) + " instead of " + std::to_string(extent);
     }
     if (!why.empty()) {
-      auto&& report = evaluator.fail(Code::result_shape, range, callee, "`{}` returns `{}`, which is not what it declares: {}", function.name(), show(type), why);
+      auto&& report = evaluator.fail(Code::result_shape, range, callee, "`{}` returns `{}`, which differs from its declared result: {}", function.name(), show(type), why);
       const bool more = type.dims.size() > declared->dims.size() && std::all_of(declared->dims.begin(), declared->dims.end(), [&](const ast::Dim& dim) {
         return std::any_of(type.dims.begin(), type.dims.end(), [&](const tensor::Dim& own) { return own.name == evaluator.context().symbol(dim.name.name); });
       });
       if (more) {
-        report.hint("`a @ b` sums over what the two share; `a * b` and `a + b` keep the dimensions of both");
+        report.hint("`a @ b` sums over the shared dimensions; `a * b` and `a + b` keep the dimensions of both");
       } else {
-        report.hint("change the declared result, or `rename` a dimension of what is returned");
+        report.hint("change the declared result, or `rename` a dimension of the returned value");
       }
       return {};
     }
@@ -356,10 +356,10 @@ void ModelBuilder::State::look_for_pairs(std::string_view operation, const ast::
                                  "`{}` takes `{}` and `{}`: each has a dimension that the other lacks, so every `{}` is paired with every `{}`",
                                  operation, show(a), show(b), name(only_a.front()), name(only_b.front()));
   if (only_a.size() == 1 && only_b.size() == 1 && only_a[0].extent == only_b[0].extent && !only_a[0].sampled && !only_b[0].sampled) {
-    report.hint("dimensions align by name: call both `{}`, or write `rename({}, {}: {})`; pairs that are meant are what a model returns", name(only_b[0]),
+    report.hint("dimensions align by name: call both `{}`, or write `rename({}, {}: {})`; if pairs are meant, a model has to return them", name(only_b[0]),
                 ast::source_text(left), name(only_a[0]), name(only_b[0]));
   } else {
-    report.hint("dimensions align by name: what shall align has one name, which `rename(x, old: new)` gives it; pairs that are meant are what a model returns");
+    report.hint("dimensions align by name: `rename(x, old: new)` gives both the same name; if pairs are meant, a model has to return them");
   }
 }
 
@@ -386,7 +386,7 @@ void ModelBuilder::State::look_for_sums(const ast::BinaryExpr& product, tensor::
   evaluator
       .warn(Code::leading_dimension_summed, product.op_range, frame, "`@` of `{}` and `{}` sums over {}: only names that lead both operands in one order are batched, here {}", show(a), show(b),
             list(summed), batched.empty() ? "none" : list(batched))
-      .hint("for one product per {} write `{}`, or give both operands {} behind the names that lead them; a sum over all of them that is meant is `{}`", list(others), dot, list(others), sum);
+      .hint("for one product per {} write `{}`, or give both operands {} after their leading names; if the sum over all of them is meant, write `{}`", list(others), dot, list(others), sum);
 }
 
 bool ModelBuilder::State::has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame) {
@@ -415,7 +415,7 @@ bool ModelBuilder::State::has_dimensions(const ast::CallExpr& expr, const sema::
       const ast::Expr& written = *expr.args[static_cast<std::size_t>(position)].value;
       if (!has(llvm::cast<ast::NameExpr>(written).name, written.range)) return false;
     } else if (names.empty()) {
-      evaluator.fail(Code::shapes_do_not_fit, expr.args[0].range, frame, "this has no dimension that `{}` could go along", signature.name)
+      evaluator.fail(Code::shapes_do_not_fit, expr.args[0].range, frame, "this has no dimension for `{}` to work along", signature.name)
           .hint("it is one number: leave `{}` out", signature.name);
       return false;
     }

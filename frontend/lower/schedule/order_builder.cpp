@@ -53,7 +53,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
     for (std::size_t i = 0; some != nullptr && i < some->indices.size() && !evaluator_->failed(); ++i) add(evaluator_->eval(*some->indices[i], frame), *some->indices[i]);
     if (evaluator_->failed()) return;
     if (claim.at[axis->axis] != DeviceSet::kWhole) {
-      evaluator_->fail(Code::axis_named_twice, bound.range, frame, "the axis `{}` stands twice here",
+      evaluator_->fail(Code::axis_named_twice, bound.range, frame, "the axis `{}` is named twice here",
                        evaluator_->context().text(evaluator_->mesh->axes[axis->axis].name));
       return;
     }
@@ -220,8 +220,8 @@ void RankBuilder::at(const ast::AtStmt& stmt, Frame& frame) {
   const std::int64_t slot = evaluator_->eval_int(*stmt.slot, frame);
   if (evaluator_->failed()) return;
   if (in_slot_) {
-    evaluator_->fail(Code::slots_and_steps, stmt.range, frame, "this slot stands inside the step of another slot")
-        .hint("close the block before: slots stand side by side in a rank");
+    evaluator_->fail(Code::slots_and_steps, stmt.range, frame, "this slot is inside the step of another slot")
+        .hint("close the block before it: slots are side by side in a rank");
     return;
   }
   in_slot_ = true;

@@ -201,13 +201,13 @@ std::optional<RankBuilder::Element> RankBuilder::take_queued(const ast::OpExpr& 
 void RankBuilder::fail_nothing_pending(const ast::OpExpr& op, std::int32_t cursor, Frame& frame) {
   if (cursor < 0) {
     evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient is pending here")
-        .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW) > 0`");
+        .hint("`BW` takes a weight gradient of an earlier `BI`; guard it with `if left(BW) > 0`");
     return;
   }
   const Cursor& from = cursors_[static_cast<std::size_t>(cursor)];
   evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient of `{}` is pending here", from.name)
       .related(from.loc, "the cursor is made here")
-      .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW {}) > 0`", from.name);
+      .hint("`BW` takes a weight gradient of an earlier `BI`; guard it with `if left(BW {}) > 0`", from.name);
 }
 
 std::vector<directive::OrderOp> RankBuilder::pending() const {

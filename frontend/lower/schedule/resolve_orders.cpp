@@ -112,7 +112,7 @@ void ScheduleBuilder::evaluate_orders() {
 
 Value ScheduleBuilder::held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices, Frame& frame) {
   if (evaluating_ == nullptr) {
-    evaluator_->fail(Code::placement_not_known, call.range, frame, "what a rank holds is known in an `order` only, when the placement that holds is")
+    evaluator_->fail(Code::placement_not_known, call.range, frame, "`held` is legal in an `order` only, because the placement is known only there")
         .hint("call `held` in the steps of an `order`, and give `order` the call that makes them: `order ranks(p, m)`");
     return {};
   }
@@ -161,7 +161,7 @@ const HeldTable* ScheduleBuilder::held_table(const ast::CallExpr& call, const di
   }
   if (made == nullptr || work.pass || work.part != directive::Part::none) {
     const std::string_view best = family == asked.end() ? std::string_view() : nearest_name(evaluator_->context().text(family->name), names);
-    evaluator_->fail(Code::selector_not_allowed, call.range, frame, "`held` lists the indices of what a `partition` makes, and `{}` is no name of one", ast::source_text(*call.args[0].value))
+    evaluator_->fail(Code::selector_not_allowed, call.range, frame, "`held` lists the indices of the parts of a `partition`, and no `partition` makes `{}`", ast::source_text(*call.args[0].value))
         .hint("write {}", best.empty() ? "its name without an index, as in `held(stage, p[r])`" : "`" + std::string(best) + "`");
     return nullptr;
   }

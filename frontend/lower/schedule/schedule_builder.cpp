@@ -150,7 +150,7 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
     if (!axis) return evaluator_->set_failed();
     const Symbol symbol = evaluator_->mesh->axes[axis->axis].name;
     if (std::find(replicate.axes.begin(), replicate.axes.end(), symbol) != replicate.axes.end()) {
-      evaluator_->fail(Code::axis_named_twice, name.range, frame, "the axis `{}` stands twice here", evaluator_->context().text(symbol));
+      evaluator_->fail(Code::axis_named_twice, name.range, frame, "the axis `{}` is named twice here", evaluator_->context().text(symbol));
       return;
     }
     replicate.axes.push_back(symbol);
