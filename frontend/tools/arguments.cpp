@@ -23,43 +23,43 @@ constexpr std::size_t kAnyNumber = SIZE_MAX;
 
 constexpr CommandRow kCommands[] = {
     {Command::check, "check", "piper check IN [NAME]", 1, 2, "find everything that can be known before launch",
-     "Compiles every train of IN (or the train or schedule called NAME) to a plan, proves that it makes progress and has no race, and checks\n"
+     "Compiles every train of IN (or the train or schedule called NAME) to a plan, proves that it has no deadlock and no data race, and checks\n"
      "its requirements. A schedule that no train of the file applies is compiled on a chain of equal links, at its parameters' defaults, else\n"
-     "axes of 4 and integers of 8, or 16 and 2, and at which sizes is said. A .pir file is verified as it stands: all that its header, graph,\n"
-     "communicators and roles say. Not looked at are the operations inside its bodies, beyond the signatures and what a loss ignores, and the\n"
-     "text of its `directives { }`: they are the model and the strategy, which nothing else in the file repeats. Else prints nothing when all is well.",
+     "axes of 4 and integers of 8, or 16 and 2, and the sizes are printed. A .pir file is verified unchanged: its header, graph,\n"
+     "communicators and roles. Not checked are the operations inside its bodies, beyond the signatures and the ignored targets of a loss, and the\n"
+     "text of its `directives { }`: they are the model and the strategy, which the rest of the file does not repeat. Prints nothing else if there is no error.",
      kAnyInput},
-    {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print what a program becomes",
+    {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print the compiled forms of a program",
      "KIND is one of:\n"
      "  ast      the syntax tree of the file\n"
-     "  graph    the tensor graph, forward and backward; blocks that repeat stand once\n"
+     "  graph    the tensor graph, forward and backward; repeated blocks are printed once\n"
      "  orders   the order of operations on each rank\n"
      "  grid     the same, drawn over time: F, R, BI and BW take one column, B takes two (svg, html: to scale)\n"
      "  timeline the same to scale, at costs; with --rates, --costs or --machine the plan in seconds (svg, html, perfetto too)\n"
-     "  memory   bytes by class of each role, between two steps and when most lives (svg too)\n"
+     "  memory   bytes by class of each role, between two steps and at the peak (svg too)\n"
      "  comm     bytes by communicator and kind (svg too)\n"
      "  metrics  the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
      "  dag      the training DAG\n"
      "  program  the device program of each role\n\n"
-     "With --format pir, graph and dag are whole, with where in the program each line is from; `piper check` reads such a DAG back, and a DAG that goes\n"
-     "to a file or a pipe is printed so where no format is named. On a terminal, and with --format text, what repeats in it stands once: layers, stages.",
+     "With --format pir, graph and dag are whole, with the place in the program of each line; `piper check` reads such a DAG back, and a DAG that goes\n"
+     "to a file or a pipe has this form by default. On a terminal, and with --format text, repeated layers and stages are printed once.",
      kAnyInput},
-    {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2, "say when everything runs, what is idle and why",
+    {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2, "simulate a program: times, idle ranks and reasons",
      "Runs the order of each rank in time, each operation as soon as its inputs are there, and prints makespan, span, the idle part of both\n"
      "(bubble), the work and the idle time of each rank, activations at their peak, and the critical path. Costs are those of one microbatch on\n"
      "one device share, 1/P of the model for P ranks, where replicas are one rank: an operation takes its cost times P times its part of the model,\n"
      "in flops and bytes of the op table, with --stages equal 1/S on one of S stages. A schedule by itself has equal links. Costs are f, b, bi, bw of the\n"
-     "passes [1, bi+bw, 1, 1], pair of an F and a B of one overlap group together [one after the other], p2p of a message, which occupies nobody\n"
-     "[0], and w, the part of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
-     "is not made yet or for a message on its way, and imbalance: as much of the waits for data as the rank has less work than the busiest one.\n"
-     "With --rates, --costs or --machine it is the plan that runs: all its actions on their streams, with their events and windows, each message\n"
-     "when both of its ends have come, in seconds; what lives in the arena of each rank is counted, and the wait for room (in a window, or for\n"
+     "passes [1, bi+bw, 1, 1], pair of an F and a B of one overlap group together [one after the other], p2p of a message, which occupies no rank\n"
+     "[0], and w, the fraction of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
+     "is not made yet or for a message on its way, and imbalance: waits for data, up to the amount by which the rank has less work than the busiest one.\n"
+     "With --rates, --costs or --machine the plan runs: all its actions on their streams, with their events and windows, each message\n"
+     "when both of its ends are ready, in seconds; the live bytes in the arena of each rank are counted, and the wait for room (in a window, or for\n"
      "bytes that a message still uses) has a column.",
      kAnyInput},
     {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
      "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
-     "that all ranks send in a step and the lines of each declaration; the best of each figure has a star. -D gives a size to all that have a\n"
-     "parameter of that name; of several, as in -D m=4,8,16, there is a row for each.",
+     "that all ranks send in a step and the lines of each declaration; the best of each figure has a star. -D gives a size to all programs with a\n"
+     "parameter of that name; several sizes, as in -D m=4,8,16, give a row each.",
      "A, B are .pipe files with one train, FILE.pipe:NAME, or schedules of the standard library:\n"
      "  piper compare gpipe one_f_one_b zbv -D p=4 -D m=8\n"
      "  piper compare zbv -D p=4,8 -D m=8,16,32\n"},
@@ -72,31 +72,31 @@ constexpr CommandRow kCommands[] = {
     {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2, "write the generated sources of each role",
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all\n"
-     "kernels (kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers where NVRTC is found.",
+     "kernels (kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers if NVRTC is found.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 4, "explain a diagnostic, or a schedule of the library",
-     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures\n"
-     "and grid at the sizes of -D [4 for axes, 8 for numbers], and all others beside it. A schedule is also found by the names that the field has for it,\n"
+     "Prints the page of a diagnostic, such as P3007, or that of a schedule of the standard library: its origin and formulas, its figures\n"
+     "and grid at the sizes of -D [4 for axes, 8 for numbers], and all others beside it. A schedule is also found by its usual names in the field,\n"
      "such as 1F1B or ZB-H1. Without an argument, the list of all codes.",
      ""},
     {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber, "put programs into the layout of the project",
-     "Rewrites the files in place. `-` reads standard input and writes to standard output. A file with mistakes of syntax stays as it is: they\n"
+     "Rewrites the files in place. `-` reads standard input and writes to standard output. A file with syntax errors is not changed: they\n"
      "are reported, and the exit code is 1. With --check nothing is written: the files that differ are listed, and the exit code is 1.", "FILE is a .pipe file, or `-`.\n"},
     {Command::repl, "repl", "piper repl [FILE]", 0, 1, "a session: define, draw, change and look again",
      "Reads lines and answers each: items, `let` and `var`, expressions, and commands such as `:grid zbv p=4 m=8`; `:help` lists them. FILE is loaded\n"
-     "first, and watched: when it changes, what is shown is drawn again. On a terminal lines can be edited, with history and completion. With\n"
+     "first, and watched: when it changes, the last picture is drawn again. On a terminal lines can be edited, with history and completion. With\n"
      "--script the lines of a file are answered as if they were typed, each printed before its answer, and the exit code says whether one failed.",
      "FILE is a .pipe file.\n"},
     {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
      "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
      "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}, \"train\": \"NAME\"}, values as\n"
-     "`-D` gives them, and the train whose values hover and hints show; without it those of all.", ""},
+     "in `-D`, and the train whose values hover and hints show; without it those of all.", ""},
     {Command::completion, "completion", "piper completion SHELL", 1, 1, "print the script that completes words in a shell, or the man page",
      "SHELL is bash, zsh or fish. In bash: `source <(piper completion bash)`; in zsh: `piper completion zsh > DIR/_piper`, DIR in its fpath; in fish:\n"
      "`piper completion fish | source`. `piper completion man > DIR/man1/piper.1` is the man page, DIR in the path of man.", ""},
-    {Command::doctor, "doctor", "piper doctor", 0, 0, "say what of compilers, CUDA and LibTorch is here",
-     "Lists the C++ compiler, the NVIDIA driver and its GPUs, NVRTC, cuBLASLt, NCCL and LibTorch for CUDA, each with its version and place, or why it is not\n"
-     "there and what to install. Nothing of it is needed to train on the CPU but a compiler, and without one programs are interpreted.", ""},
+    {Command::doctor, "doctor", "piper doctor", 0, 0, "list the compilers, CUDA and LibTorch of this machine",
+     "Lists the C++ compiler, the NVIDIA driver and its GPUs, NVRTC, cuBLASLt, NCCL and LibTorch for CUDA, each with its version and place, or the reason why it is not\n"
+     "there and what to install. To train on the CPU only a compiler is used, and without one programs are interpreted.", ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
@@ -109,30 +109,30 @@ constexpr OptionRow kOptions[] = {
     {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
     {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file, as `train --profile` writes it", kSimulates},
     {"--machine", "FILE[:NAME]", "", "the same on a machine that a .pipe file declares: memory and speed of devices, links of axes", kSimulates},
-    {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
-    {"--keep", "PART", "0", "the part of activations that the F of a recomputed pass keeps", kSimulates},
-    {"--stages", "RULE", "cost", "cost: a stage counts as what it costs by the op table; equal: as much as any other; the same as stages in --cost", kSimulates},
+    {"--w", "PART", "1", "the fraction of activations that BI leaves to BW, the same as w in --cost", kSimulates},
+    {"--keep", "PART", "0", "the fraction of activations that the F of a recomputed pass keeps", kSimulates},
+    {"--stages", "RULE", "cost", "cost: a stage counts by its cost in the op table; equal: all stages count the same; the same as stages in --cost", kSimulates},
     {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
-    {"--locations", "", "", "in graph and dag as text: where in the program each line is from, which pir and json have anyway", bit(Command::show)},
+    {"--locations", "", "", "in graph and dag as text: the place in the program of each line, which pir and json always have", bit(Command::show)},
     {"--bodies", "", "", "in dag as text: the operations of bodies, too", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
-    {"--device", "DEVICE", "the train's, else cpu", "what the ranks run on: cpu, or cuda: all of them on one GPU, or with a launcher each on one of its own", bit(Command::train) | bit(Command::build)},
-    {"--device", "DEVICE", "the train's, else cpu", "what the plan is made for, whose kernels' workspaces count as memory: cpu or cuda", bit(Command::check) | bit(Command::simulate) | bit(Command::compare)},
+    {"--device", "DEVICE", "the train's, else cpu", "the platform of the ranks: cpu, or cuda: all of them on one GPU, or with a launcher each on one of its own", bit(Command::train) | bit(Command::build)},
+    {"--device", "DEVICE", "the train's, else cpu", "the platform of the plan, whose kernels' workspaces count as memory: cpu or cuda", bit(Command::check) | bit(Command::simulate) | bit(Command::compare)},
     {"--device", "DEVICE", "the train's, else cpu", "of show program, memory, dag and timeline: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
-    {"--trace", "FILE", "", "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
-    {"--profile", "FILE", "", "write what bodies and library calls took, for `simulate --costs FILE`, and print where the step went", bit(Command::train)},
+    {"--trace", "FILE", "", "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page if FILE ends in .html", bit(Command::train)},
+    {"--profile", "FILE", "", "write the times of bodies and library calls, for `simulate --costs FILE`, and print the parts of the step", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},
-    {"--script", "FILE", "", "answer the lines of a file, each behind its prompt", bit(Command::repl)},
-    {"--stdio", "", "", "what the server does anyway; some editors write it", bit(Command::lsp)},
+    {"--script", "FILE", "", "answer the lines of a file, each after its prompt", bit(Command::repl)},
+    {"--stdio", "", "", "no effect: the server always does this; some editors pass it", bit(Command::lsp)},
     {"--help", "", "", "show the help of the command", kAll},
 };
 

@@ -63,11 +63,11 @@ std::string man_page() {
       ".SH DESCRIPTION\nA strategy (how work and state are placed, replicated, split and ordered) is a short .pipe program, kept apart from the model and from the runtime.\n"
       "The compiler turns model and strategy into one training DAG of a step on all devices, proves that it cannot hang, and generates one program per device role,\n"
       "which the runtime builds, loads and runs.\n"
-      ".SH OPTIONS\n" + entry("--help", "", "Behind a command: its arguments and options.") + entry("--version", "", "The version.") + ".SH COMMANDS\n";
+      ".SH OPTIONS\n" + entry("--help", "", "After a command: its arguments and options.") + entry("--version", "", "The version.") + ".SH COMMANDS\n";
   for (const CommandRow& command : command_rows()) text += section_of(command);
   text += ".SH ENVIRONMENT\n";
   for (const auto& [command, rows] : {std::pair{"train", environment_variables()}, {"repl", session_variables()}}) {
-    text += "Of \\fBpiper " + std::string(command) + "\\fR:\n";
+    text += "For \\fBpiper " + std::string(command) + "\\fR:\n";
     for (const runtime::OptionRow& option : rows) text += entry(option.name, "", std::string(option.meaning) + " (" + option.type + ") [" + option.initial + "]");
   }
   return text + ".SH EXIT STATUS\n0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
