@@ -60,7 +60,7 @@ def sections_of(match):
 
 
 def check(root, path, match):
-    """What is wrong with one citation: a text per fault."""
+    """The faults of one citation: a text each."""
     page = next((base / match["page"] for base in (path.parent, root) if (base / match["page"]).is_file()), None)
     if page is None:
         yield f"there is no page `{match['page']}`"

@@ -3,7 +3,7 @@
 
     tree_rules.py ROOT RULE     prints each violation as `path:line: message`; exit 1 when there is one
 
-RULE: citations, environment, includes, kinds, names, length, sources.
+RULE: citations, environment, includes, kinds, names, length, prose, sources.
 """
 
 import pathlib
@@ -11,6 +11,7 @@ import re
 import sys
 
 from citation_rule import citations
+from prose_rule import prose
 
 TOP_FOLDERS = ("backend", "examples", "frontend", "grammar", "ir", "passes", "runtime", "stdlib", "tests")
 CODE = (".h", ".cpp", ".cc", ".inc", ".def")
@@ -195,7 +196,7 @@ def kinds(root):
                 yield f"{name}:{number}: `default:` among kinds of nodes: name the others, so that a new one does not compile before it has a case"
 
 
-RULES = {"citations": citations, "environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "sources": sources}
+RULES = {"citations": citations, "environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "prose": prose, "sources": sources}
 
 
 def main():

@@ -4,8 +4,10 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import prose_rule
 import tree_rules
 
 
@@ -113,6 +115,31 @@ class TreeRules(unittest.TestCase):
         self.assertEqual(len(self.check("environment", bad)), 3)
         good = {"frontend/tools/main.cpp": "environ;\n", "runtime/o.cpp": "read_environment(environment);\n", "tests/a.cpp": "getenv(name);\n"}
         self.assertEqual(self.check("environment", good), [])
+
+    def test_prose(self):
+        for path, text, refused in (
+            ("ir/a.h", "// What makes a term adds it.\n", 1),
+            ("ir/a.h", "// What is a term?\n", 0),
+            ("ir/a.h", "int a;  // adds. Of two the first\n", 1),
+            ("ir/a.h", "/* One line.\n * So many steps\n */\n", 1),
+            ("ir/a.h", "// A run\n// is told.\n", 1),
+            ("ir/a.h", "// A run.\n//\n// speaks `of`\n", 0),
+            ("ir/a.cpp", 'f("// Who"); f(R"(// Whose)");\n', 0),
+            ("ir/a.def", 'ROW(a, "Those of all.")  // it speaks of b\n', 2),
+            ("tests/a.py", '"""Who runs."""\nx = "What"  # but for x\n', 2),
+            ("docs/a.md", "# What\n\nA line has\ncome to an end.\n\n- One\n- Of two\n\n| a | Whose |\n", 4),
+            ("docs/a.md", "```\nWhat\n```\nIt prints `What` and `been told`.\n", 0),
+            ("Makefile", "# What only tests need.\n", 1),
+            ("ir/testdata/a.pipe", "// What\n", 0),
+        ):
+            with unittest.mock.patch.dict(prose_rule.RATCHET_LIMITS, clear=True):
+                self.assertEqual(len(self.check("prose", {path: text})), refused, text)
+
+    def test_prose_ratchet(self):
+        counted = {"ir/a.h": "// Nobody waits. Where it waits, a part of what is left.\n", "passes/a.h": "// It waits for whom?\n"}
+        for limits, refused in (({"ir": 2, "passes": 1}, 0), ({"ir": 2}, 1), ({"ir": 3, "passes": 1}, 1), ({}, 2)):
+            with unittest.mock.patch.dict(prose_rule.RATCHET_LIMITS, limits, clear=True):
+                self.assertEqual(len(self.check("prose", counted)), refused, limits)
 
     def test_sources(self):
         right = "piper_library(piper_ir\n  SOURCES\n    a.cpp\n    dag/b.cpp\n  DEPS\n    z y)\n"
