@@ -7,12 +7,12 @@ Layout of the cache (`$PIPER_CACHE`, else `$XDG_CACHE_HOME/piper`, else `~/.cach
     trees/KEY/         all wheels of a group side by side (hard links), so that `torch/` and `nvidia/`
                        are neighbours as LibTorch's own run path expects; KEY digests their rows
 
-Groups: `base` is what the program needs, `test` what only its tests need.
+Groups: `base` for the program, `test` for its tests alone.
 
 Every folder is built aside and renamed into place, so a folder that exists is complete and two
 runs at once do no harm: the one that loses the rename uses the winner's folder.
 
-    fetch_wheels.py                  fetch what is missing
+    fetch_wheels.py                  fetch the missing wheels
     fetch_wheels.py --path           print the tree's path, fetch nothing
     fetch_wheels.py --group test     the same for another group than base
     fetch_wheels.py --from FOLDER    take wheel files from FOLDER before downloading
@@ -166,7 +166,7 @@ def main():
         return
     if target.is_dir():
         return
-    # The program refuses to run what it built there if others can write to the folder.
+    # The program refuses to run objects that it built there if others can write to the folder.
     os.umask(os.umask(0o022) | 0o022)
     try:
         (root / "wheels").mkdir(parents=True, exist_ok=True)

@@ -291,7 +291,7 @@ static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
   return widened + element * (4 * each + 4 * q + 3 * scores) + (1u << 20);
 }
 
-/* ---- the job: what one process is asked to run -------------------------------------------------------------------- */
+/* ---- the job of one process --------------------------------------------------------------------------------------- */
 
 typedef struct PiperData {
   uint32_t kind;               /* 0 none, 1 bytes, 2 synthetic, 3 arrays */

@@ -16,7 +16,7 @@ case " $tests " in *" textmate "* | *" vscode "*)
     echo "== extension"
     "$root/editors/vscode/package.sh" "$scratch/piper.vsix" >"$scratch/package.log" 2>&1 || { cat "$scratch/package.log"; exit 1; }
 esac
-# Nothing of the person who runs this is read or written.
+# The user's own files are neither read nor written.
 export HOME="$scratch" XDG_CONFIG_HOME="$scratch/config" XDG_STATE_HOME="$scratch/state" XDG_DATA_HOME="$scratch/data" XDG_CACHE_HOME="$scratch/cache" PIPER_CACHE="$scratch/piper"
 
 client() { "$tools/python/bin/python" "$here/client_test.py"; }

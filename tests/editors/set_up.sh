@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the editors of `make test-editors`, pinned, into the cache, and prints the folder. Existing parts are left alone.
 #
-#   python/    Neovim, a client library, tree-sitter's loader      node/   Node 20 and what packages and drives VS Code
+#   python/    Neovim, a client library, tree-sitter's loader      node/   Node 20 and the tools that package and drive VS Code
 #   workbench/ VS Code's server, which a browser shows
 set -eu
 

@@ -17,7 +17,7 @@ expect() {
 }
 sorted() { cut -f 1 | sort | tr '\n' ' ' | sed 's/ $//'; }
 
-# bash: what is written after a TAB, TAB in a terminal.
+# bash: the output after a TAB, TAB in a terminal.
 piper completion bash >piper.bash
 bash_gives() {
     bash -c 'source piper.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _piper; printf "%s\n" "${COMPREPLY[@]}"' - "$@" | sorted

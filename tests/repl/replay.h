@@ -4,7 +4,7 @@
 //   === a.pipe                         a file in memory, up to the next `===` or the first prompt
 //   mesh pair(pp: 2)
 //   piper> :load a.pipe                an entry; its other lines begin with `  ...> `
-//   `a.pipe` is loaded                 what it prints
+//   `a.pipe` is loaded                 its output
 
 #include <map>
 #include <string>
