@@ -1,8 +1,8 @@
 #pragma once
 // Comments as trivia: their position, and the token that they belong to. The parser does not see them; formatters and hover do.
 //
-//   let x = 1  // belongs to `1`: it stands behind it on its line
-//   // belongs to `let`: it stands before it, on lines of its own
+//   let x = 1  // belongs to `1`: it follows it on its line
+//   // belongs to `let`: it precedes it, on lines of its own
 //   let y = 2
 
 #include <cstdint>

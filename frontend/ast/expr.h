@@ -200,7 +200,7 @@ struct CallExpr : ExprNode<ExprKind::call> {
   mutable std::span<const std::uint32_t> rest;          // arguments of a variadic (`max(a, b)`) or open (`rename(x, a: b)`) builtin
 };
 
-/// `mb[0..m]` behind another coordinate.
+/// `mb[0..m]` after another coordinate.
 struct Coordinate {
   Identifier dimension;
   ExprList indices;

@@ -35,7 +35,7 @@ struct ItemNode : Item {
   static bool classof(const Item* item) { return item->kind == K; }
 };
 
-/// Text that is no item. Reported by the parser.
+/// Text that is not an item. Reported by the parser.
 struct ErrorItem : ItemNode<ItemKind::error> {
   using ItemNode::ItemNode;
 };

@@ -97,7 +97,7 @@ struct StmtNode : Stmt {
   static bool classof(const Stmt* stmt) { return stmt->kind == K; }
 };
 
-/// Text that is no statement. Reported by the parser.
+/// Text that is not a statement. Reported by the parser.
 struct ErrorStmt : StmtNode<StmtKind::error> {
   using StmtNode::StmtNode;
 };

@@ -9,7 +9,7 @@
 
 namespace piper::ast {
 
-/// Gets the range of a node, and whether it stands for text that did not parse (or that is missing).
+/// Gets the range of a node, and whether its text did not parse or is missing.
 using VisitNode = std::function<void(SourceRange range, bool is_error)>;
 
 void walk(const Module& module, const VisitNode& visit);
@@ -18,7 +18,7 @@ void walk(const Module& module, const VisitNode& visit);
 struct NameVisitor {
   std::function<void(const Identifier& name)> declares;  // parameters, `let`, `var`, loops, cursors, weights, inputs
   std::function<void(const Identifier& name)> assigns;
-  std::function<void(const Identifier& name)> reads;     // axes behind `over`
+  std::function<void(const Identifier& name)> reads;     // axes after `over`
   std::function<void(const NameExpr& name)> uses;        // callees too
   std::function<void(const CallExpr& call)> calls;
   // All nodes of a kind, whatever they name.

@@ -75,7 +75,7 @@ void write_text(const std::vector<Word>& words, Line& line) {
   }
 }
 
-/// Looks no further than to where it is.
+/// Looks no further than its place.
 bool is_too_long(const std::vector<Word>& words, const Line& line) {
   std::size_t column = line.indent;
   for (std::size_t i = line.first; i < line.last; ++i) {
@@ -161,7 +161,7 @@ struct Column {
 };
 
 std::optional<Column> column_of(const std::vector<Word>& words, const Line& line) {
-  // A comment behind is in the words of the line, and not in its text.
+  // A comment after code is in the words of the line, and not in its text.
   const std::size_t end = words[line.last - 1].kind == LexemeKind::comment ? line.last - 1 : line.last;
   if (end < line.first + 3 || line.goes_on) return std::nullopt;
   const Word& first = words[line.first];
@@ -214,7 +214,7 @@ void align(const std::vector<Word>& words, std::vector<Line>& lines) {
     std::vector<std::size_t> rows = {begin}, columns = {column->at};
     std::size_t widest = width(lines[begin].text.substr(0, column->at)), narrowest = widest;
     for (std::size_t i = end; i < lines.size() && !words[lines[i].first].blank_before && lines[i].indent >= lines[begin].indent; ++i) {
-      // One-line blocks stand in one column also where longer ones stand between them.
+      // One-line blocks are aligned even if longer ones are between them.
       if (column->table == "repeat" && is_of_long_block(words, lines[begin], lines[i])) continue;
       const std::optional<Column> next = column_of(words, lines[i]);
       if (!next || next->table != column->table || lines[i].indent != lines[begin].indent) break;
@@ -276,7 +276,7 @@ std::string formatted(std::string_view text) {
   return result;
 }
 
-/// Whole lines that are left as they are: declarations with mistakes, and what lies behind them up to the next one.
+/// Whole lines that are not changed: declarations with syntax errors, and the text after them up to the next one.
 struct Zone {
   std::size_t begin = 0, end = 0;
 };
@@ -307,7 +307,7 @@ std::vector<Zone> broken_zones(std::string_view text) {
   return zones;
 }
 
-/// `text` with `to` at the end of each line, whatever stood there.
+/// `text` with `to` as every line end.
 std::string with_line_ends(std::string_view text, std::string_view to) {
   std::string result;
   result.reserve(text.size());
@@ -336,7 +336,7 @@ std::string formatted_zones(std::string_view text) {
   };
   for (const Zone& zone : broken_zones(text)) {
     add_formatted(zone.begin);
-    // The blank line before what is left alone.
+    // The blank line before unchanged text.
     if (zone.begin > begin && !result.empty() && text.substr(begin, zone.begin - begin).ends_with("\n\n")) result += '\n';
     result += text.substr(zone.begin, zone.end - zone.begin);
     begin = zone.end;

@@ -11,7 +11,8 @@ namespace piper::format {
 
 namespace {
 
-/// The tree, whether the text has mistakes, and a line for each comment: where it stands, the number of its token and its text. A `;` has no number, because the formatter may replace it by a
+/// The tree, whether the text has mistakes, and a line for each comment: its position, the number of its token and its text. A `;` has no number, because the
+/// formatter may replace it by a
 /// line end.
 std::string program_of(std::string_view text) {
   LocationTable locations;

@@ -126,7 +126,7 @@ class Lowering {
     if (dtype) settings.dtype = *dtype;
     if (evaluator_.failed()) return nothing();
     const bool sound = train.sound && !evaluator_.broken();
-    // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
+    // The model is checked beside the directives; its shapes are meaningless without an element type.
     const bool looked_at = train.model.valid() && (!schedule_.setting_failed("dtype") || dtype);
     if (looked_at && build_model(train, frame, own_dtype) && sound && !evaluator_.broken()) return std::move(lowered_);
     return nothing();
@@ -214,7 +214,7 @@ class Lowering {
   }
   Mesh& mesh() { return lowered_.strategy.mesh; }
 
-  /// A train says how its parameters are updated and how often; `data` is asked for where the model reads inputs.
+  /// A train says how its parameters are updated and how often; `data` is required if the model reads inputs.
   void require_settings(const sema::Train& train, const Frame& frame) {
     const directive::Settings& settings = lowered_.strategy.settings;
     const bool optim = settings.optimizer || schedule_.setting_failed("optim");
@@ -243,7 +243,7 @@ class Lowering {
         .hint("write a `warmup` that is smaller than `steps`");
   }
 
-  /// Numbers that synthetic data draws for an input beyond what its readers have: rows of a table, classes of a loss.
+  /// Synthetic numbers of an input that exceed the range of its readers: rows of a table, classes of a loss.
   void refuse_more_classes(const directive::Data& data) {
     const tensor::Graph& model = lowered_.model;
     for (const tensor::IndexBound& read : tensor::index_bounds(model)) {
@@ -271,7 +271,7 @@ class Lowering {
     for (std::size_t i = 0; i < data.extent_locs.size(); ++i) {
       const std::string_view name = evaluator_.context().text(data.extents[i].first);
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 && means_classes(name)) continue;  // told where they are read
+      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 && means_classes(name)) continue;  // reported at their reader
       const std::string_view best = nearest_name(name, names);
       auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i], "no input of the model has a dimension `{}`", name);
       if (best.empty()) {
@@ -385,7 +385,7 @@ class Lowering {
     return true;
   }
 
-  /// The axes as values. One that failed has none, and stands in the mesh with size 1.
+  /// The axes as values. An axis that failed has none, and gets size 1 in the mesh.
   std::vector<Value> make_mesh(sema::MeshId id) {
     const sema::Mesh& declared = program_.meshes[id.index()];
     std::vector<Value> axes;

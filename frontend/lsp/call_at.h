@@ -34,7 +34,7 @@ struct CallAt {
   std::set<std::string> named;     // the names that the call gives already
   std::size_t positional = 0;      // arguments before the cursor without a name
   bool at_begin = false;           // only an incomplete word of the argument is before the cursor
-  bool opens_name = false;         // behind `name:`
+  bool opens_name = false;         // after `name:`
   bool follows_name = false;       // an argument before has a name, so this one needs one
 };
 

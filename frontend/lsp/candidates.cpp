@@ -31,7 +31,7 @@ class Completer : CandidateNames {
  private:
   // ---- declarations
   void modules() {
-    if (statement_.words.size() % 2 == 0) return;  // behind a name comes a `.`
+    if (statement_.words.size() % 2 == 0) return;  // a `.` follows a name
     std::string prefix;
     for (std::size_t i = 1; i < statement_.words.size(); ++i) prefix += statement_.word(i);
     std::set<std::string> next;
@@ -121,7 +121,7 @@ class Completer : CandidateNames {
     const std::string_view first = statement_.first(), last = statement_.last();
     if (statement_.words.empty()) return begin_statement();
     if (last == ".") return parts();
-    // `data:`, `mb:`, `up[dim, hidden:`: see below; arguments of calls first, they stand inside everything.
+    // `data:`, `mb:`, `up[dim, hidden:`: see below; arguments of calls first, because they can be nested in all the others.
     if (in_comprehension()) return comprehension();
     if (in_shape()) return dimensions();
     if (statement_.depth() > 0 && in_call()) return arguments();
@@ -438,7 +438,7 @@ class Completer : CandidateNames {
       if (call->opens_name ? each.name == call->argument_name : i == call->argument) param = &each;
     }
     if (param != nullptr) place = param->type;
-    // Values or one list of them; and what the first argument decides.
+    // Values or one list of them, or a type that depends on the first argument.
     if (callee.variadic || call->callees.size() > 1) place = kAny;
     if (!call->opens_name && call->at_begin) {
       for (std::size_t i = call->positional; i < callee.params.size(); ++i) {

@@ -68,7 +68,7 @@ json::Value open_page(Request& request, const json::Object* argument) {
   return json::Object{{"uri", text(uri)}};
 }
 
-/// In words what `piper check` of the file says.
+/// The diagnostics of `piper check` of the file as text.
 json::Value check(Request& request, const json::Object* argument) {
   const Subject subject = subject_of(request, argument);
   const auto checked = request.document().check(&request.cancellation());
@@ -85,7 +85,7 @@ json::Value check(Request& request, const json::Object* argument) {
   return json::Object{{"errors", errors}, {"warnings", warnings}, {"text", text(render_text(checked.diagnostics, request.files()))}};
 }
 
-/// A train runs as `piper train`, on what lies on the disk.
+/// A train runs as `piper train`, on the file on the disk.
 json::Value train(Request& request, const json::Object* argument) {
   const Subject subject = subject_of(request, argument);
   const std::string path = request.document().path(), key = Trains::key(path, subject.name);
@@ -105,7 +105,7 @@ json::Value train(Request& request, const json::Object* argument) {
       });
   if (started == Trains::Start::runs_already) throw Refusal{ErrorCode::request_failed, "`" + name + "` is being trained: `piper.stop` ends that"};
   if (started == Trains::Start::failed) throw Refusal{ErrorCode::request_failed, "the server cannot start `piper train`"};
-  if (request.cancellation().requested()) {  // it was stopped, or is wanted no longer
+  if (request.cancellation().requested()) {  // it was stopped or cancelled
     request.trains().stop(key);
     throw Cancelled();
   }

@@ -1,4 +1,4 @@
-// Shapes and numbers beside the names that `let`, `var`, loops and ranks give; behind a loop what it leaves to the cursors that it moves.
+// Shapes and numbers beside the names of `let`, `var`, loops and ranks; after a loop the elements that it leaves to its cursors.
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ std::string left_text(std::span<const lower::Observations::Left> all) {
     std::string values;
     for (const std::string& value : left.seen.values) values += (values.empty() ? "" : ", ") + value;
     if (left.seen.more) values += ", ...";
-    const Pass pass = left.op->pass == Pass::BI ? Pass::B : left.op->pass;  // both take what `left(B a)` counts
+    const Pass pass = left.op->pass == Pass::BI ? Pass::B : left.op->pass;  // both take elements that `left(B a)` counts
     const std::string op = std::string(pass_name(pass)) + " " + ast::source_text(*left.op->operand);
     const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == values; });
     if (known == groups.end()) {
@@ -38,7 +38,7 @@ std::string left_text(std::span<const lower::Observations::Left> all) {
   return text;
 }
 
-/// A number that stands there anyway needs no hint.
+/// A number that is written there needs no hint.
 bool is_written_out(const ast::Expr& expr) { return llvm::isa<ast::NumberExpr>(expr) || llvm::isa<ast::StringExpr>(expr) || llvm::isa<ast::BoolExpr>(expr); }
 
 }  // namespace

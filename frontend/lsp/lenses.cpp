@@ -1,4 +1,4 @@
-// Lines above trains and schedules: what a plan of them comes to, and commands. The measures are computed when the client shows a lens.
+// Lines above trains and schedules: the measures of their plans, and commands. The measures are computed when the client shows a lens.
 
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/subjects.h"
@@ -11,7 +11,7 @@ json::Object command(std::string_view title, std::string_view name, const std::s
   return json::Object{{"title", text(title)}, {"command", text(name)}, {"arguments", json::Array{json::Object{{"uri", text(uri)}, {"name", text(subject)}}}}};
 }
 
-/// Beside the measures; commands.cpp has what they do.
+/// Beside the measures; commands.cpp has their functions.
 constexpr std::pair<const char*, const char*> kCommands[] = {{"show grid", "piper.grid"}, {"show page", "piper.open"}, {"check", "piper.check"}, {"train", "piper.train"}};
 
 }  // namespace

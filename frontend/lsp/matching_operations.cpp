@@ -11,7 +11,7 @@ namespace piper::lsp {
 
 namespace {
 
-/// One moves what the other one waits for, or gives back what the other one took.
+/// One moves a value that the other one waits for, or returns one that the other one took.
 std::string_view partner_of(std::string_view part) {
   constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"send", "recv"}, {"gather", "reduce"}, {"enter", "leave"}};
   for (const auto& [a, b] : kPairs) {
@@ -79,7 +79,7 @@ Operation operation_of(const ast::OpExpr& op, std::set<const ast::Expr*>& taken)
   return operation;
 }
 
-/// Whether what `a` names may be what `b` names: numbers are compared, of anything else only a plan would know.
+/// Whether `a` and `b` may name the same work: numbers are compared; other indices are known only in a plan.
 bool may_be_same(const std::vector<Place>& a, const std::vector<Place>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Place& x, const Place& y) { return x.name == y.name && (!x.number || !y.number || *x.number == *y.number); });
 }

@@ -33,7 +33,7 @@ struct Refusal {
   std::string message;
 };
 
-/// Text may come from a file that is no UTF-8; JSON must be.
+/// Text may come from a file that is not UTF-8; JSON must be.
 json::Value text(std::string_view bytes);
 json::Object markdown(std::string_view bytes);
 

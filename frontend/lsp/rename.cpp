@@ -1,4 +1,4 @@
-// A new name for a local or a declaration, in all files of the project; refused where the program would mean something else.
+// A new name for a local or a declaration, in all files of the project; refused if the meaning of the program would change.
 
 #include <algorithm>
 #include <map>
@@ -144,7 +144,7 @@ json::Value rename(Request& request) {
   };
   std::map<std::string, File> files;  // by path
   for (const Occurrence& each : occurrences(request, name)) {
-    // A `use` names a file; what else is written differently is none of ours.
+    // A `use` names a file; other spellings are not this name.
     const std::string_view written = each.document->files().text(each.range.file).substr(each.range.begin, each.range.end - each.range.begin);
     if (written != old_name) continue;
     File& file = files[service::normal_path(each.document->path())];

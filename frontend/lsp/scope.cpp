@@ -10,7 +10,7 @@ namespace piper::lsp {
 
 namespace {
 
-/// Collects what is declared before a place, in the blocks around it.
+/// Collects the declarations before a place, in the blocks around it.
 class Scope {
  public:
   explicit Scope(std::uint32_t at) : at_(at) {}
@@ -45,7 +45,7 @@ class Scope {
   bool inside(SourceRange range) const { return range.begin < at_ && at_ <= range.end; }
 
   void statement(const ast::Stmt& stmt) {
-    const bool behind = stmt.range.end < at_;  // its own names are known behind it
+    const bool behind = stmt.range.end < at_;  // its own names are known after it
     if (const auto* let = llvm::dyn_cast<ast::LetStmt>(&stmt); let != nullptr && behind) {
       for (const ast::Identifier& name : let->names) add(name, let->names.size() == 1 ? sema::type_of(*let->value) : sema::type_of(*let->value).element(), "let");
     } else if (const auto* var = llvm::dyn_cast<ast::VarStmt>(&stmt); var != nullptr && behind) {

@@ -26,7 +26,7 @@ struct Meaning {
   std::uint8_t modifiers = 0;
 };
 
-/// Names by where they begin.
+/// Names by their beginnings.
 class Meanings {
  public:
   Meanings(Request& request, const ast::Module& module) : request_(request), module_(module), program_(*request.program()) {

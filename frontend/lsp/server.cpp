@@ -49,7 +49,7 @@ const json::Object* first_argument(const json::Object& params) {
   return arguments != nullptr && !arguments->empty() ? (*arguments)[0].getAsObject() : nullptr;
 }
 
-/// The file that a request is about: its document, that of the item that shall be completed or whose calls are asked for, or the first argument of a command.
+/// The file that a request is about: its document, that of the completion item or the call hierarchy item, or the first argument of a command.
 std::string uri_of_request(const json::Object& params) {
   if (std::string uri = document_uri(params); !uri.empty()) return uri;
   const json::Object* data = params.getObject("data");
@@ -190,7 +190,7 @@ void Server::notify(llvm::StringRef method, const json::Object& params) {
   if (method == "textDocument/didChange") return did_change(params);
   if (method == "textDocument/didClose") return did_close(params);
   if (method == "textDocument/didSave") {
-    // Not every client watches files, and who saves may just have written others.
+    // Not every client watches files, and other files may have been saved at the same time.
     for (const std::string& path : project_.changed_on_disk()) changed_on_disk(path);
     return;
   }

@@ -17,7 +17,7 @@ namespace piper::lsp {
 
 namespace {
 
-/// Beyond so many operations a plan is not made while somebody looks at a name.
+/// Hover and hints make no plan with more operations than this.
 constexpr std::size_t kSmall = 4096;
 
 std::string percent(double share) {
@@ -42,7 +42,7 @@ std::shared_ptr<const service::Subject> lowered(Request& request, const Subject&
   return found.value;
 }
 
-/// The instance of the region that an operation stands in: the outermost of that name.
+/// The instance of the region that contains an operation: the outermost of that name.
 std::optional<RegionId> instance_of(const RegionTable& regions, RegionId region, Symbol name) {
   std::optional<RegionId> found;
   for (; region.valid(); region = regions.parent(region)) {

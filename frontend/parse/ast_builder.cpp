@@ -94,7 +94,7 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
   SourceRange where = range(context), end = behind(context);
   if (auto* use = dynamic_cast<Grammar::UseItemContext*>(context)) {
     auto* node = module_.make<UseItem>(where);
-    // A reserved word names no file: what it stands for is not looked up.
+    // A reserved word names no file, so it is not looked up.
     std::vector<Identifier> path;
     for (Grammar::NameContext* name : use->name()) {
       path.push_back(identifier(name, range(name)));

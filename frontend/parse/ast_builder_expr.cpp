@@ -118,7 +118,7 @@ Arg AstBuilder::arg(Grammar::ArgContext* context) {
     if (result.value == nullptr) result.value = error(where);
     return result;
   }
-  if (context->AT() != nullptr) {  // a keyword, and what says where a device is
+  if (context->AT() != nullptr) {  // a keyword, and the coordinate of a device
     result.name = {"at", range(context->AT()->getSymbol())};
   } else {
     Expr* first = expr(context->expr(), where);

@@ -74,7 +74,7 @@ bool is_keyword(std::size_t type) { return type >= Parser::AND && type <= Parser
 bool is_opener(std::size_t type) { return type == Parser::LPAREN || type == Parser::LBRACKET || type == Parser::LBRACE; }
 bool is_closer(std::size_t type) { return type == Parser::RPAREN || type == Parser::RBRACKET || type == Parser::RBRACE; }
 
-/// Tokens that tell safely which part of a construct begins.
+/// Tokens that reliably begin a part of a construct.
 bool is_landmark(std::size_t type) {
   switch (type) {
     case Parser::COMMA: case Parser::COLON: case Parser::ASSIGN: case Parser::ARROW: case Parser::LBRACE: case Parser::RPAREN:
@@ -174,7 +174,7 @@ bool ErrorStrategy::line_break_between(const antlr4::Token* a, const antlr4::Tok
 std::string ErrorStrategy::describe(antlr4::Parser* parser, antlr4::Token* token) const {
   std::string_view shown = text(token);
   if (!shown.empty()) return shown.size() <= 40 ? "`" + std::string(shown) + "`" : "`" + std::string(shown.substr(0, 37)) + "...`";
-  // An inserted token, most often a SEMI: what stands behind it in the text is what the user sees.
+  // For an inserted token, most often a SEMI, the user sees the next token of the text.
   antlr4::TokenStream* input = parser->getTokenStream();
   std::size_t index = token->getTokenIndex();
   if (index + 1 < input->size()) {
@@ -259,7 +259,7 @@ std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser, a
   return report_expected(what, parser, found);
 }
 
-/// A name behind a selector that has no index: mostly a forgotten keyword, `place stage[0] p` for `place stage[0] on p`.
+/// A name after a selector that has no index: mostly a forgotten keyword, `place stage[0] p` for `place stage[0] on p`.
 void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* found) {
   antlr4::ParserRuleContext* context = parser->getContext();
   std::string missing;
@@ -340,12 +340,12 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
 
 void ErrorStrategy::reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) {
   antlr4::Token* found = error.getOffendingToken();
-  // A decision may have looked further ahead; the place of the mistake is where it began to look.
+  // A decision may have looked further ahead; the place of the mistake is its first token.
   if (auto* undecided = dynamic_cast<const antlr4::NoViableAltException*>(&error)) found = undecided->getStartToken();
   report(parser, found);
 }
 
-/// Offers to write a keyword or a mark behind the token before.
+/// Offers to insert a keyword or a mark after the token before.
 void ErrorStrategy::offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser, std::size_t type) const {
   const std::string literal = parser->getVocabulary().getLiteralName(type);  // 'on'
   antlr4::Token* const previous = parser->getTokenStream()->LT(-1);
@@ -410,7 +410,7 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
     parser->consume();
     return open;
   }
-  // A token too few: what stands here fits behind the missing one.
+  // One token is missing: the present one fits after it.
   if (behind.contains(type)) {
     std::optional<DiagnosticBuilder> builder = report(parser, found);
     if (expected.size() == 1) offer_missing(std::move(builder), parser, static_cast<std::size_t>(expected.getMinElement()));

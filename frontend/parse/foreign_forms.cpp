@@ -15,7 +15,7 @@ namespace {
 using Lexer = generated::PipeLexer;
 using Where = ForeignForm::Where;
 
-// A form that begins like another stands before it.
+// A longer form comes before one with the same beginning.
 constexpr ForeignForm kForms[] = {
     // operators
     {"&&", Where::anywhere, "and", "write `and`; steps are overlapped by one `&`", "let x = a && b"},
@@ -116,7 +116,7 @@ class Replacer {
   struct Bracket {
     std::size_t type;
     std::size_t first;      // the token behind it
-    bool index;             // behind a name or an index
+    bool index;             // after a name or an index
     std::uint32_t from;     // where the element began
     std::size_t colons = 0;
   };
@@ -141,7 +141,7 @@ class Replacer {
     }
   }
 
-  /// A bracket that is left open must not hide what follows it.
+  /// An open bracket must not hide the text after it.
   static bool brackets_end_before(std::size_t type) {
     switch (type) {
       case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::RANK: case Lexer::CURSOR: case Lexer::PLACE: case Lexer::RBRACE:
@@ -168,7 +168,7 @@ class Replacer {
     }
   }
 
-  /// The number of tokens from the next one that `form` consists of; 0: it does not stand here.
+  /// The number of tokens from the next one that `form` consists of; 0: it is not here.
   std::size_t matches(const ForeignForm& form) const {
     const RawToken& first = tokens_[next_];
     if (!text_.substr(first.begin).starts_with(form.text)) return 0;
@@ -253,7 +253,7 @@ class Replacer {
     return text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
   }
 
-  /// The names behind the form that dots join; of the library also what is imported from them, which is a file there.
+  /// The dotted names after the form; for the library also the imported name, which is a file there.
   std::string path(std::size_t position) const {
     std::string path;
     std::size_t i = position;
@@ -263,7 +263,7 @@ class Replacer {
     return imports ? path + "." + std::string(text(tokens_[i + 1])) : path.empty() ? "lib.mine" : path;
   }
 
-  /// `"lib/mine.pipe"` as `lib.mine`, where that is one.
+  /// `"lib/mine.pipe"` as `lib.mine`, if it has that form.
   static std::string path_of_file(std::string_view file) {
     file = file.substr(1, file.size() - 2);
     if (file.ends_with(".pipe")) file.remove_suffix(5);
@@ -274,7 +274,7 @@ class Replacer {
     return named ? path : "lib.mine";
   }
 
-  /// The part of an index behind the form.
+  /// The part of an index after the form.
   std::string_view right(std::size_t position) const {
     std::size_t depth = 0, last = position;
     for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i))); ++i) {
@@ -348,7 +348,8 @@ class Replacer {
     return first < end ? std::string(text_.substr(tokens_[first].begin, tokens_[end - 1].end - tokens_[first].begin)) : std::string();
   }
 
-  /// `F(stage[r], mb[i])`, `backward(a)`: a pass is called like a function. (`forward` may be the name of one: analysis tells where it is not.)
+  /// `F(stage[r], mb[i])`, `backward(a)`: a pass is called like a function. (`forward` may be the name of one; otherwise the analysis reports
+  /// it.)
   bool drop_call_of_pass() {
     const bool word = at_statement() && tokens_[next_].type == Lexer::BACKWARD && stands_on_line(at(next_ + 1));
     const std::size_t open = next_ + (word ? 1 : 0);
@@ -374,7 +375,7 @@ class Replacer {
     return true;
   }
 
-  /// The comma of `F stage[r], mb[i]`: a dimension behind a selector that lacks it. Behind `F stage[0], stage[1]` a step is missing.
+  /// The comma of `F stage[r], mb[i]`: a dimension after a selector that lacks it. Behind `F stage[0], stage[1]` a step is missing.
   bool drop_comma_of_coordinates() {
     if (tokens_[next_].type != Lexer::COMMA || in_brackets() || statement_type() != Lexer::PASS || next_ < statement_ + 2) return false;
     if (!stands_on_line(at(next_ + 1)) || tokens_[next_ + 1].type != Lexer::NAME) return false;
@@ -398,7 +399,7 @@ class Replacer {
     token.first_on_line = false;
   }
 
-  /// `(int i = 0; i < n; i++)` and `(i in 0..n)` behind `for`; gives the number of its tokens.
+  /// `(int i = 0; i < n; i++)` and `(i in 0..n)` after `for`; returns the number of its tokens.
   std::size_t replace_head_of_for() {
     if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 || statement_type() != Lexer::FOR) return 0;
     const std::size_t close = closing(next_);
@@ -454,7 +455,7 @@ class Replacer {
     return {{{file_, begin, end}, spaced(form.instead, begin, end)}};
   }
 
-  /// `0:8` and `0:8:2`; what lacks a bound has several meanings.
+  /// `0:8` and `0:8:2`; without a bound the meaning is ambiguous.
   std::vector<Edit> index_edits(std::uint32_t begin, std::uint32_t end, std::string_view to) const {
     if (left().empty() || to.empty()) return {};
     std::vector<Edit> edits = {{{file_, begin, end}, ".."}};
@@ -492,7 +493,7 @@ class Replacer {
         DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, begin, end}, "`{}` is written differently here", form.text);
         builder.hint("{}", advice).fix(edits(form, count, advice));
       }
-      if (names_file(form, at(next_ + count))) return count + 1;  // what remains is no `use`
+      if (names_file(form, at(next_ + count))) return count + 1;  // the rest is not a `use`
       bool first = tokens_[next_].first_on_line;
       for (const std::size_t type : types_of(step_of_range ? "by" : form.instead)) {
         RawToken& token = result_.emplace_back();

@@ -16,13 +16,13 @@ struct ForeignForm {
     anywhere,
     item,       // begins a declaration
     statement,  // begins a statement or a step
-    clause,     // as `statement`, or behind `}`; its line opens a block
-    operand,    // behind a value, on its line
-    declared,   // behind the first name of a statement
-    let,        // behind the name of a `let` or `var`
-    step,       // behind an operation, before another
+    clause,     // as `statement`, or after `}`; its line opens a block
+    operand,    // after a value, on its line
+    declared,   // after the first name of a statement
+    let,        // after the name of a `let` or `var`
+    step,       // after an operation, before another
     index,      // inside the brackets of an index
-    argument,   // behind the name that begins an argument
+    argument,   // after the name that begins an argument
   };
   std::string_view text;
   Where where;

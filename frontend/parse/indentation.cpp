@@ -26,7 +26,7 @@ RawToken brace(std::size_t type, std::uint32_t at) {
   return token;
 }
 
-/// Begins what has a block, and no colon before it.
+/// Begins a construct with a block, and without a colon before it.
 bool heads_block(std::size_t type) {
   switch (type) {
     case Lexer::FOR: case Lexer::REPEAT: case Lexer::IF: case Lexer::ELSE: case Lexer::RANK: case Lexer::ORDER: case Lexer::REGION: case Lexer::DEF:
@@ -37,7 +37,7 @@ bool heads_block(std::size_t type) {
   }
 }
 
-/// Whether the line of token `i` has a `{` behind it: a colon there is no replacement of one.
+/// Whether the line of token `i` has a `{` after it: a colon there is no replacement of one.
 bool braces_follow(const RawTokens& tokens, std::size_t i) {
   while (++i < tokens.size() && !tokens[i].first_on_line) {
     if (tokens[i].type == Lexer::LBRACE) return true;
@@ -112,7 +112,7 @@ class BlockCloser {
   void take(const RawToken& token) {
     if (token.first_on_line && (depth_ == 0 || token.type == Lexer::RBRACE)) {
       column_ = indentation(text_, token.begin);
-      // A `}` closes the block whose line is as far in as its own.
+      // A `}` closes the block whose line has the same indentation.
       close_before(token, token.type == Lexer::RBRACE ? column_ + 1 : column_);
     }
     if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) ++depth_;
@@ -129,7 +129,7 @@ class BlockCloser {
     std::size_t column;
   };
 
-  /// Closes what stands at `column` or further in; one message for the innermost says enough.
+  /// Closes blocks at `column` or further in, with one message for the innermost.
   void close_before(const RawToken& next, std::size_t column) {
     for (bool told = false; lacking_ > 0 && !open_.empty() && open_.back().column >= column; --lacking_, open_.pop_back(), told = true) {
       const Token& token = open_.back().token;

@@ -18,7 +18,7 @@ namespace piper::parse {
 
 namespace {
 
-/// Reports the first byte that cannot stand in UTF-8 text; one is enough, damage comes in runs. True when there is none.
+/// Reports only the first byte that is illegal in UTF-8, because damaged bytes come in runs. True when there is none.
 bool check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
   auto report = [&](std::size_t at, std::string_view what) {
     auto begin = static_cast<std::uint32_t>(at);
@@ -66,7 +66,7 @@ std::vector<std::unique_ptr<antlr4::Token>> antlr_tokens(const std::vector<Token
   for (const Token& token : tokens) {
     auto made = std::make_unique<antlr4::CommonToken>(token.type);
     made->setStartIndex(token.begin);
-    made->setStopIndex(token.end);  // behind the last byte, unlike ANTLR's own tokens
+    made->setStopIndex(token.end);  // after the last byte, unlike ANTLR's own tokens
     list.push_back(std::move(made));
   }
   return list;
@@ -91,7 +91,7 @@ class ParseTree {
   generated::PipeParser::ProgramContext* program_ = nullptr;
 };
 
-/// Reads a text that has no mistake of syntax. False, and nothing reported, where it has one.
+/// Reads a text that has no mistake of syntax. False, without a report, if it has one.
 bool read_as_written(std::string_view text, FileId file, DiagnosticSink& sink, ast::Module& module) {
   DiagnosticSink found(sink.locations());
   SelectedReports reports(found, [](Code, SourceRange) { return true; });

@@ -35,7 +35,7 @@ bool can_end_statement(std::size_t type) {
 
 namespace {
 
-/// Keywords that begin an item and stand nowhere else.
+/// Keywords that only begin items.
 bool only_begins_item(std::size_t type) {
   switch (type) {
     case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MACHINE:
@@ -45,7 +45,7 @@ bool only_begins_item(std::size_t type) {
   }
 }
 
-/// Keywords that begin a statement and stand nowhere else.
+/// Keywords that only begin statements.
 bool only_begins_statement(std::size_t type) {
   switch (type) {
     case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::INPUT: case Lexer::WEIGHT:
@@ -58,7 +58,7 @@ bool only_begins_statement(std::size_t type) {
   }
 }
 
-/// Tokens that never stand between `(` and `)` or `[` and `]`.
+/// Tokens that never occur between `(` and `)` or `[` and `]`.
 bool ends_brackets(std::size_t type) {
   switch (type) {
     case Lexer::LBRACE: case Lexer::RBRACE: case Lexer::SEMI: case Lexer::ON: case Lexer::INTO: case Lexer::OVER: case Lexer::WITH:
@@ -280,7 +280,7 @@ class TokenFilter {
     return comment_end_;
   }
 
-  /// Reports and removes what is no token. Adjacent bytes make one diagnostic: a character may have several, and so may a run of damage.
+  /// Reports and removes text that is not a token. Adjacent bytes make one diagnostic: a character may have several, and so may a run of damage.
   void take_unknown() {
     RawTokens known;
     known.reserve(raw_.size());
@@ -340,7 +340,7 @@ class TokenFilter {
   void close_top(Span where, std::string_view why, bool quiet = false) {
     Open top = open_.back();
     open_.pop_back();
-    // A string that was not closed has swallowed the brackets behind it, and is reported already; so is too deep a nest, where reading ends.
+    // An unclosed string contains the brackets after it, and is reported already; so is nesting that is too deep, which ends reading.
     if (!quiet && !result_.too_deep && !unclosed_string_ends_.contains(last_end())) {
       const std::string_view closer = top.token.type == Lexer::LPAREN ? ")" : top.token.type == Lexer::LBRACKET ? "]" : "}";
       DiagnosticBuilder report = sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token));
@@ -388,7 +388,7 @@ class TokenFilter {
 
   // Reading.
 
-  /// Marks what no bracket closes before something that stands in none.
+  /// Marks brackets without a closing one before a token that cannot be inside brackets.
   void find_unclosed() {
     std::vector<RawToken*> open;
     const auto leave_to = [&](std::size_t level) {
@@ -450,7 +450,7 @@ class TokenFilter {
     return token != end && token->type == Lexer::AT;
   }
 
-  /// `(rank: 3)`, `f(order: x)` and `w[dim, over]`: a keyword where only the name of a parameter, an argument or a dimension can stand.
+  /// `(rank: 3)`, `f(order: x)` and `w[dim, over]`: a keyword where only the name of a parameter, an argument or a dimension is legal.
   void rename_keyword(RawToken& token) {
     const bool keyword = token.type >= Lexer::AND && token.type <= Lexer::PASS;
     if (open_.size() > 1 && open_.back().token.type == Lexer::LPAREN && is_argument(token, type_after(1))) return;

@@ -33,10 +33,10 @@ struct Tokens {
 constexpr std::size_t kMaxNesting = 400;
 
 /// The lexer sees one character per byte, so that its offsets are byte offsets. Bytes beyond ASCII are legal only where
-/// any character is, hence one stand-in does for all of them.
+/// any character is, hence one substitute is enough for all of them.
 std::string one_character_per_byte(std::string_view text);
 
-/// Whether a line end behind a token of this type can end a statement.
+/// Whether a line end after a token of this type can end a statement.
 bool can_end_statement(std::size_t type);
 
 /// How line ends and brackets are read. `with_mistakes` guesses the missing end of a statement from the first word of the next line, and closes brackets

@@ -79,7 +79,7 @@ std::string CellLabels::region(const Cell& cell) const {
   return short_.find(cell.region)->second;
 }
 
-/// Each name by as few letters as tell it from the others, an index where there is more than one.
+/// Each name as its shortest unique prefix, with an index if there is more than one.
 void CellLabels::shorten(const std::set<std::string_view>& regions) {
   std::map<std::string, std::set<std::string>> indices;  // by the names on the way
   for (const std::string_view region : regions) {

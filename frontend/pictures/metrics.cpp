@@ -64,7 +64,7 @@ void sort_steps(std::vector<MetricsStep>& steps) {
   steps = std::move(kept);
 }
 
-/// The losses over the steps, and what they span.
+/// The losses over the steps, and their range.
 struct Curve {
   std::vector<std::pair<double, double>> points;  // step and loss, finite ones
   double first = 0, last = 1, low = 0, high = 1;

@@ -10,7 +10,7 @@ namespace piper::pictures {
 
 /// The destination of the text.
 struct Screen {
-  std::size_t columns = 0;  // lines are folded to it; 0: as long as they are
+  std::size_t columns = 0;  // lines are folded to it; 0: not folded
   bool colours = false;
 };
 

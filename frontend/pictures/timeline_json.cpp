@@ -11,7 +11,7 @@ using passes::Timeline;
 
 std::string utf8(std::string_view text) { return llvm::json::fixUTF8(llvm::StringRef(text)); }
 
-/// `previous`, `message`: what the reason of a start is called in data.
+/// `previous`, `message`: the name of the reason of a start in data.
 const char* word_of(Timeline::Why why) {
   switch (why) {
     case Timeline::Why::start: return "start";

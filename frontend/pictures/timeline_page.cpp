@@ -36,7 +36,7 @@ class Data {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(
         Object{{"schema", 1}, {"shades", std::move(shades)}, {"why", std::move(why)}, {"passes", std::move(passes)}, {"pictures", std::move(all)}, {"encoding", packer_.encoding()}, {"blob", packer_.text()}});
-    // Nothing in it ends the element that it stands in.
+    // The text cannot end the element that contains it.
     std::string safe;
     safe.reserve(text.size());
     for (const char c : text) c == '<' ? safe += "\\u003c" : safe += c;

@@ -48,7 +48,7 @@ class Drawing {
   }
 
  private:
-  /// Cells wide enough for their labels, within what a page takes.
+  /// Cells wide enough for their labels, within the width of a page.
   double plot_width() const {
     std::vector<double> durations;
     durations.reserve(timeline_.size());

@@ -67,7 +67,7 @@ class OrderWriter {
     }
   }
 
-  /// For each operation of a row the communication that the order names behind it, as it is written.
+  /// For each operation of a row the communication that the order names after it, as written.
   std::vector<std::vector<dag::NodeId>> named_behind(const passes::OrdersTable::Row& row) const {
     std::vector<std::vector<dag::NodeId>> behind(row.ops.size());
     if (named_.empty()) return behind;

@@ -37,7 +37,7 @@ std::string from_line(std::string_view line) {
   return entry;
 }
 
-/// Writes all of a text to the end of a file, which is made where it is missing; the number of the error, or 0.
+/// Appends a text to a file, which is made if it is missing; returns the number of the error, or 0.
 int append_to(const std::string& path, std::string_view text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600);
   if (file < 0) return errno;

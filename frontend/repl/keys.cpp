@@ -47,7 +47,7 @@ KeySort control_key(char c) {
   }
 }
 
-/// Pasted text with line breaks of one sort, and without what controls a terminal.
+/// Pasted text with line breaks of one sort, and without control characters of a terminal.
 std::string cleaned(std::string_view text) {
   std::string clean;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,5 @@
-// Bindings and expressions of a session: they are evaluated as the last lines of a schedule or train, so that they mean what they mean there.
+// Bindings and expressions of a session: they are evaluated as the last lines of a schedule or train, so that they have the same meaning as
+// there.
 
 #include <algorithm>
 #include <set>
@@ -18,7 +19,7 @@ bool has_errors(const std::vector<Diagnostic>& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::error; });
 }
 
-/// The value of the last line of the probe; invalid where it did not parse.
+/// The value of the last line of the probe; invalid if it did not parse.
 SourceRange last_value(const sema::Program& program) {
   const ast::Block* body = nullptr;
   if (const sema::TrainId train = program.find_train(kProbe); train.valid()) body = program.trains[train.index()].syntax->body;
@@ -236,7 +237,7 @@ bool Session::bind(const Entry& entry) {
     }
     bindings.push_back({entry.name, entry.text, true});
   } else if (known != bindings.end()) {
-    // In place, so that what was bound behind it sees the new value; what was assigned to the one before is gone.
+    // In place, so that later bindings see the new value; assignments to the old one are lost.
     *known = {entry.name, entry.text, false};
     std::erase_if(bindings, [&](const Binding& binding) { return binding.name == entry.name && binding.assigns; });
   } else {

@@ -36,7 +36,7 @@ std::string span_of(const Timeline& timeline, std::uint32_t entry) {
 /// The activations of which region and instance.
 auto held_by(const Timeline::Operation& operation) { return std::tuple(operation.name, operation.mb, operation.copy, operation.slice, operation.part); }
 
-/// The row of the chain of waits: when, where, what, why it was not earlier, which line.
+/// A row of the chain of waits: time, rank, operation, the reason why it was not earlier, line.
 std::vector<std::string> wait_row(const pictures::Picture& picture, std::uint32_t entry) {
   const Timeline& timeline = picture.timeline;
   return {"  " + span_of(timeline, entry), rank_of(timeline, entry), timeline.label(timeline.operation_of(entry)), std::string(text_of(timeline.why[entry])), place_of(picture, entry)};

@@ -21,7 +21,7 @@ int raw_terminal = -1;
 std::atomic<bool> is_raw = false;
 std::array<struct sigaction, kEnding.size()> handlers_before;
 
-/// Puts the terminal back and lets the signal do what it does.
+/// Restores the terminal, then lets the signal have its usual effect.
 void give_back(int signal) {
   if (is_raw.load()) tcsetattr(raw_terminal, TCSANOW, &as_found);
   std::signal(signal, SIG_DFL);

@@ -148,7 +148,7 @@ void Analyser::spread_unsoundness() {
       case DeclKind::machine: damage = damage_of(program_.machines[declared.index], false); break;
     }
     if (damage.in_statements) sound(declared) = false;
-    // A declaration that did not parse may be what a name means that was found elsewhere.
+    // A name that was found elsewhere may mean a declaration that did not parse.
     if ((damage.any && !damage.in_statements) || declarations_missing_) refuse(declared);
     if (!sound(declared)) pending.push_back(node);
   }
@@ -368,7 +368,7 @@ void Analyser::check_train_model(Train& train) {
     }
     return;
   }
-  // The call stands in the train but is elaborated as a model's.
+  // The call is in the train but is elaborated as a model's.
   const BodySort sort = body_.sort;
   body_.sort = BodySort::model;
   const Type type = call(*node, true);

@@ -1,4 +1,4 @@
-// Calls: who is called, what an argument may be, what comes back.
+// Calls: the callee, its arguments, its result.
 
 #include "frontend/sema/analyser.h"
 #include "ir/diagnostics/suggestion.h"

@@ -1,4 +1,4 @@
-// Scopes, and what a name refers to.
+// Scopes, and the resolution of names.
 
 #include <algorithm>
 
@@ -150,7 +150,7 @@ std::string range_text(const ast::CallExpr& call) {
   return count == 3 ? from_to + " by " + texts[2] : from_to;
 }
 
-/// `forward(stage[r], mb[i])` as a step; empty where that is no pass.
+/// `forward(stage[r], mb[i])` as a step; empty if it is not a pass.
 std::string step_text(std::string_view callee, const ast::CallExpr& call) {
   if (call.args.empty() || (callee != "forward" && callee != "fwd" && callee != "bwd")) return {};
   std::string text = callee == "bwd" ? "B" : "F";

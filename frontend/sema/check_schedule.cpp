@@ -13,7 +13,7 @@ SourceRange first_word(SourceRange range, std::string_view word) {
   return {range.file, range.begin, range.begin + static_cast<std::uint32_t>(word.size())};
 }
 
-/// The one that is cut short to `name`; empty where several begin so.
+/// The word that `name` abbreviates; empty if several begin with it.
 std::string_view cut_short(std::string_view name, const std::vector<std::string_view>& known) {
   const auto begins = [&](std::string_view each) { return each.starts_with(name); };
   return std::count_if(known.begin(), known.end(), begins) == 1 ? *std::find_if(known.begin(), known.end(), begins) : std::string_view();
@@ -113,7 +113,7 @@ void Analyser::extent(const ast::Pair& pair, std::string_view what) {
 
 namespace {
 
-/// How many devices a mesh has by sizes that are written as numbers; an example of a number where they are not.
+/// The number of devices of a mesh with literal sizes; otherwise an example of a number.
 std::int64_t devices_of(const ast::MeshItem* mesh) {
   constexpr std::int64_t kExample = 8, kMost = 1 << 20;
   std::int64_t product = 1;

@@ -1,4 +1,4 @@
-// Statements of all bodies: what may stand where, values, control flow.
+// Statements of all bodies: legal places, values, control flow.
 
 #include <algorithm>
 
@@ -83,7 +83,7 @@ std::vector<std::string_view> statement_keywords(BodySort body) {
     if (row.kind == ast::StmtKind::treat && (row.where & bit(body)) != 0) {
       for (const ast::Treatment each : {ast::Treatment::recompute, ast::Treatment::offload, ast::Treatment::freeze}) words.push_back(ast::treatment_text(each));
     }
-    // `shard` is known, and refused wherever it stands.
+    // `shard` is known, and refused everywhere.
     if (!row.keyword.empty() && (row.where & bit(body)) != 0 && row.kind != ast::StmtKind::shard) words.push_back(row.keyword);
   }
   std::sort(words.begin(), words.end());
@@ -143,7 +143,7 @@ std::uint32_t first_block(const ast::Stmt& stmt, std::uint32_t otherwise) {
 
 void Analyser::statements(const ast::Block& body) {
   bool reported = false;
-  bool misplaced_step = false;  // told of one; the others of the block are the same mistake
+  bool misplaced_step = false;  // reported once; the others of the block are the same mistake
   const ast::Stmt* ended = nullptr;
   for (ast::Stmt* const& stmt : body.statements) {
     if (ended != nullptr && !reported) {

@@ -41,7 +41,7 @@ struct Analyser::Matching {
                                takes_named ? " without a name" : ""));
   }
 
-  /// An element of a variadic call; a lone list stands for its elements.
+  /// An element of a variadic call; a single list is expanded to its elements.
   void one_more(std::uint32_t i, std::optional<Type> known) {
     const ast::Arg& arg = expr.args[i];
     const Type element = callee.row->rest;
@@ -115,7 +115,7 @@ struct Analyser::Matching {
     }
     if (callee.row != nullptr && callee.row->variadic && rest.empty()) missing = "a value";
     if (callee.row != nullptr && callee.row->id == Builtin::trim && rest.empty()) missing = "a dimension, such as `mb: m`";
-    // After another mistake in the arguments what is missing is a guess.
+    // After another mistake in the arguments the missing ones would be a guess.
     if (missing.empty() || !ok) return;
     const SourceRange end{expr.range.file, expr.range.end - 1, expr.range.end};
     note(analyser.sink_.report(Code::missing_argument, end, "`{}` needs {}", callee.name, missing));

@@ -10,7 +10,7 @@ namespace piper::sema {
 
 namespace {
 
-/// The first item that begins behind `at`, as a position among the items.
+/// The first item that begins after `at`, as a position among the items.
 std::size_t item_behind(const ast::Module& module, std::uint32_t at) {
   const auto behind = std::upper_bound(module.items.begin(), module.items.end(), at,
                                        [](std::uint32_t offset, const ast::Item* item) { return offset < item->range.begin; });
@@ -30,7 +30,7 @@ const ast::Block* body_of(const ast::Item& item) {
   return nullptr;
 }
 
-/// Says that something is missing, which may stand in the text that did not parse, or be what it would have used.
+/// Whether the code is about a missing declaration or use, which may be in the text that did not parse.
 bool speaks_of_others(Code code) {
   switch (code) {
     case Code::unknown_name:
@@ -61,7 +61,7 @@ void Analyser::note_damage() {
       const ast::Item& item = *module.items[i];
       const ast::Block* const body = body_of(item);
       const std::uint32_t next = i + 1 < module.items.size() ? module.items[i + 1]->range.begin : module.range.end + 1;
-      // Behind a body more may have stood than did not parse; what has no body is a declaration itself.
+      // Text around a body that did not parse may have had declarations; an item without a body is a declaration itself.
       if (body == nullptr) missing = missing || damaged(module.file, item.range.begin, next);
       if (body != nullptr) missing = missing || damaged(module.file, item.range.begin, body->range.begin) || damaged(module.file, body->range.end, next);
     }

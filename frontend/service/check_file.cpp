@@ -12,7 +12,7 @@
 namespace piper::service {
 namespace {
 
-/// Sizes of the parameters that have no default: the first that meet what the schedule requires are taken.
+/// Sizes of the parameters that have no default: the first that meet the requirements of the schedule are taken.
 struct DefaultSizes {
   std::int64_t axis, integer;
 };

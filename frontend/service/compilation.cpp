@@ -210,7 +210,7 @@ std::list<Subject> Compilation::subjects(const std::string& name, DiagnosticSink
     add(train, schedule);
     return subjects;
   }
-  if (!program_->complete) return subjects;  // it may stand where the text did not parse
+  if (!program_->complete) return subjects;  // it may be in text that did not parse
   report_unknown_subject(wanted, sink);
   return subjects;
 }
@@ -269,7 +269,7 @@ void Compilation::report_unknown_subject(const std::string& wanted, DiagnosticSi
   }
 }
 
-/// Says which there are where it is not one.
+/// Lists the candidates if there is not exactly one.
 bool Compilation::has_one_train(DiagnosticSink& sink) {
   std::vector<std::string> trains;
   for (const sema::Train& train : program_->trains) {

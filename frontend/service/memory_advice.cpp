@@ -69,7 +69,7 @@ std::vector<directive::Selector> pieces(const tensor::Graph& model, const direct
   return targets;
 }
 
-/// `zero: 3` where replicas keep whole parameters; nothing where none do.
+/// `zero: 3` if replicas keep whole parameters; otherwise nothing.
 std::optional<Saving> with_parameters_cut(directive::Strategy strategy) {
   const auto cuts = [](const directive::Directive& line) { return std::holds_alternative<directive::Replicate>(line) && std::get<directive::Replicate>(line).zero > 0; };
   const bool cut = std::any_of(strategy.directives.begin(), strategy.directives.end(), cuts);
@@ -154,7 +154,7 @@ class Advice {
   }
 
  private:
-  /// Prepared anew: a line may be refused by itself, and what it names the parts must leave apart.
+  /// Prepared anew: a line may be refused by itself, and the partition must leave its targets apart.
   std::optional<Dag> compile(const directive::Strategy& strategy) const {
     DiagnosticSink unread(model_.context().locations);
     const std::optional<passes::Prepared> prepared = passes::prepare(model_, strategy, unread);
@@ -187,7 +187,7 @@ class Advice {
     return bytes && std::all_of(bounds_.begin(), bounds_.end(), [&](const directive::Require& bound) { return directive::holds(static_cast<double>(*bytes), bound.compare, bound.bound); });
   }
 
-  /// The largest `prefetch` that the required memory allows; nothing where there is none to lower, or none is low enough.
+  /// The largest `prefetch` that the required memory allows; nothing if there is none to lower, or if none is low enough.
   std::string farthest_prefetch() {
     std::uint32_t most = 0;
     for (const directive::Directive& line : strategy_.directives) {

@@ -20,7 +20,7 @@ std::string apply_fix(std::string_view text, FileId file, const Fix& fix) {
   for (const Edit& edit : fix.edits) {
     if (edit.range.file == file) edits.push_back(&edit);
   }
-  // From the end, so that places before stay; of two insertions at one place the first stands first.
+  // From the end, so that earlier places stay valid; two insertions at one place keep their order.
   std::stable_sort(edits.begin(), edits.end(), [](const Edit* a, const Edit* b) { return a->range < b->range; });
   std::string fixed(text);
   for (auto edit = edits.rbegin(); edit != edits.rend(); ++edit) {

@@ -17,7 +17,7 @@ std::error_code write_file(const std::string& path, std::string_view text);
 /// caller renames or removes the file.
 std::error_code open_beside(const std::string& path, int& descriptor, std::string& aside);
 
-/// Whether `write_file` can write there now; the file is left as it is. A command calls it before long work whose result it writes at the end.
+/// Whether `write_file` can write there now; does not change the file. A command calls it before long work whose result it writes at the end.
 std::error_code check_writable(const std::string& path);
 
 /// Whether both name one file that is there.

@@ -20,7 +20,7 @@ enum class Command : std::uint8_t { check, show, simulate, compare, train, build
 
 struct Arguments {
   Command command = Command::help;
-  std::vector<std::string> positional;          // behind the command
+  std::vector<std::string> positional;          // after the command
   std::vector<lower::Override> overrides;       // -D name=value, in order
   std::string format;                           // --format; empty: the command's own
   std::string output;                           // -o

@@ -13,7 +13,7 @@ void tell_pipe(Session& session, const directive::Data& data) {
   session.sink().report(Code::data_not_here, data.path_loc, "`{}` is a pipe, which is not looked into", data.path).hint("`train` reads it: somebody has to write to it then");
 }
 
-/// A plan does not depend on the text, and it may run on another machine: what `train` would refuse here is a warning.
+/// A plan does not depend on the text, and it may run on another machine: an error of `train` is a warning here.
 void look_for_data(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
   for (const auto* data : {&settings.data, &settings.held_out}) {

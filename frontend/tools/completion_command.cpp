@@ -26,7 +26,7 @@ bool takes_value(const OptionRow& option) { return option.value[0] != '\0'; }
 bool is_file(const OptionRow& option) { return std::string_view(option.value).starts_with("FILE"); }
 bool is_folder(const OptionRow& option) { return std::string_view(option.value) == "DIR"; }
 
-/// How many words of a command stand before those that are files: `show` has a KIND.
+/// The number of words of a command before its files: `show` has a KIND.
 std::size_t words_before_input(Command command) { return choices_of(command, 0).empty() ? 0 : 1; }
 
 std::string bash_words(std::string_view words) { return "_piper_words " + quoted(words); }

@@ -51,7 +51,7 @@ HeapFiller::HeapFiller() {
   try {
     thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error&) {
-    // The system has no more threads: who touches a page clears it.
+    // The system has no more threads: pages are cleared on first access.
   }
 #endif
 }
@@ -67,7 +67,8 @@ HeapFiller::~HeapFiller() {
 
 void HeapFiller::fill([[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  // The caller goes on where the heap ends now. It would wait for the pages that are being cleared, so those before it are left to it.
+  // The caller continues at the present end of the heap. It would wait for the pages that are being cleared, so those before it are
+  // left to it.
   constexpr std::size_t kAhead = 2, kFew = 8;
   if (!thread_.joinable() || bytes < kFew * kPage) return;
   const std::size_t unused = mallinfo2().keepcost;

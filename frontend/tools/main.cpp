@@ -70,7 +70,7 @@ bool has_small_stack() {
   std::abort();
 }
 
-/// The whole command: words behind the program's name in, exit code out.
+/// The whole command: words after the program's name in, exit code out.
 int run_command(const std::vector<std::string>& words) {
   const piper::source::RealFileSystem disk;
   piper::tools::Console console{std::cout, std::cerr, disk, {}, [] { return columns_of(STDERR_FILENO); }, [] { return columns_of(STDOUT_FILENO); }, &std::cin};

@@ -59,7 +59,7 @@ bool OutFolder::lock(Session& session, const std::string& folder) {
     return false;
   };
   for (;;) {
-    // Without waiting, also where it is a pipe.
+    // Without waiting, even if it is a pipe.
     const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
     if (file < 0) return refuse(reason(errno));
     struct stat status {};

@@ -41,7 +41,7 @@ std::optional<double> rate_of(const PiperGemm& call, const runtime::LibraryCalls
   std::vector<Sum> c(static_cast<std::size_t>(call.batch * call.m * call.n));
   runtime::LibraryReport report;
   const auto multiply = [&] { return library.gemm(&call, a.data(), b.data(), c.data(), 0, &report) == runtime::kLibraryDone; };
-  if (!multiply()) return std::nullopt;  // the first one prepares what the shape needs
+  if (!multiply()) return std::nullopt;  // the first one prepares the shape
   const auto start = std::chrono::steady_clock::now();
   double seconds = 0;
   int times = 0;

@@ -150,7 +150,7 @@ class Profiler {
     for (auto& [name, times] : actions_) profile_.costs.actions.emplace_back(name, median(times));
   }
 
-  /// The op table's flops take the time of library calls, and its bytes that of the rest: what a program without measured times of its own takes.
+  /// Rates for programs without measured times: the op table's flops take the time of library calls, and its bytes that of the rest.
   void add_rates() {
     passes::MachineRates& rates = profile_.costs.rates;
     if (library_ > 0 && flops_ > 0) rates.flops = std::clamp(flops_ / library_, 1.0, 1e21);

@@ -55,7 +55,7 @@ double bits(const std::vector<double>& a, const std::vector<double>& b) {
   return difference;
 }
 
-/// How a comparison ended. Only one of all steps is worth telling, even where nothing shall follow it; of one that failed there is a diagnostic.
+/// How a comparison ended. Only one of all steps is printed; a failed one has a diagnostic.
 struct Comparison {
   runtime::Ended ended = runtime::Ended::failed;
   int steps = 0;

@@ -52,7 +52,7 @@ class Session {
   DiagnosticSink& sink() { return sink_; }
   Console& console() { return console_; }
   const Arguments& arguments() const { return arguments_; }
-  /// Prints the diagnostics so far, which are no errors, as text: a reader should know them before a long run.
+  /// Prints the warnings and notes so far as text: a reader should know them before a long run.
   void show_warnings();
   /// Prints the diagnostics that were not printed yet; kClean or kDiagnostics. As JSON (to out) all of them are printed, but only if there are errors or
   /// the command is `check`: otherwise standard output is the command's own object, and warnings are text on err.

@@ -46,7 +46,7 @@ const std::vector<Kind>& kinds() {
   return kKinds;
 }
 
-/// The kind of that name, which has the format; null after telling what is wrong.
+/// The kind of that name, if it has the format; null after printing an error.
 const Kind* find_kind(Console& console, const Arguments& arguments) {
   const std::string& name = arguments.positional[0];
   std::vector<std::string> names;
@@ -96,7 +96,7 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
   return out;
 }
 
-/// A DAG is whole where a program may read it: as `pir`, as JSON, and in a file or a pipe unless text is asked for.
+/// A DAG is printed whole if a program may read it: as `pir`, as JSON, and to a file or a pipe unless text is requested.
 std::string show_dag(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {
   const Arguments& arguments = session.arguments();
   const bool for_reader = arguments.format == "text" || (arguments.format.empty() && session.screen().columns > 0);
@@ -128,7 +128,7 @@ std::optional<std::string> shown(Session& session, const Kind& kind, const dag::
   return show_orders(session, dag, costs, kind.name == "grid");
 }
 
-/// The line as it may be written, of those that leave a program as it is without them.
+/// The source form of a line, if the program is also legal without it.
 std::optional<std::string> removable(const directive::Directive& directive, const SymbolTable& symbols) {
   const auto text = [&](const char* keyword, const std::vector<directive::Selector>& targets) {
     std::string line = keyword;
@@ -141,7 +141,7 @@ std::optional<std::string> removable(const directive::Directive& directive, cons
   return std::nullopt;
 }
 
-/// With whole state on each replica instead of blocks; nothing where it is whole.
+/// With whole state on each replica instead of shards; nothing if it is whole already.
 std::optional<std::string> made_whole(directive::Directive& directive) {
   auto* replicate = std::get_if<directive::Replicate>(&directive);
   if (replicate == nullptr || replicate->zero == 0) return std::nullopt;

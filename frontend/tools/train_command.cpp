@@ -49,7 +49,7 @@ void print_start(std::ostream& words, const Session::Subject& subject, const Tra
   words.flush();
 }
 
-/// Whether the loss is the mean cross entropy of the next byte of a text: what the loss of another model of that text compares with.
+/// Whether the loss is the mean cross entropy of the next byte of a text: the loss of another model of that text can be compared with it.
 bool predicts_next_byte(const tensor::Graph& model, const directive::Settings& settings) {
   if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes || model.losses.size() != 1 || model.losses[0].mask) return false;
   const tensor::NodeId maker = model.value(model.losses[0].elements).def;

@@ -87,7 +87,7 @@ std::optional<Compared> look_at(service::Compilation& compilation, const Look& l
         .hint("`piper simulate {}` has its figures", look.input);
     return std::nullopt;
   }
-  // Each is given what it takes: `v` is no parameter of every schedule.
+  // Each gets the overrides that it takes: `v` is no parameter of every schedule.
   const auto declared = compilation.declared(look.name);
   std::vector<lower::Override> given;
   for (std::size_t i = 0; i < look.overrides.size(); ++i) {
@@ -120,7 +120,7 @@ bool is_shown(const Figure& figure, const std::list<Compared>& all) {
   return std::string_view(figure.name) != "peak" || all.front().timeline.source == Timeline::Source::operations;
 }
 
-/// The device of the plans, unless it is the usual one; where they differ, whose it is.
+/// The device of the plans, unless it is the default; with names if they differ.
 std::string planned_for_text(const std::list<Compared>& all) {
   std::string names, planned;
   std::size_t count = 0;

@@ -43,7 +43,7 @@ class DagView {
     if (!dag_.plan) streams();
     const std::string program = folded(taken());
     orders();
-    const std::string orders = taken();  // what is cut short looks alike where it need not be
+    const std::string orders = taken();  // not folded: different orders could look equal
     node_lines(dag_, classes, options_.locations, os_);
     if (dag_.plan) plan_lines(dag_, classes, options_.locations, os_);
     const std::string compiled = folded(taken());
@@ -147,7 +147,7 @@ class DagView {
     return all;
   }
 
-  /// By what they are, with the bytes of one device: `tokens 2KiB, 26 parameters 642KiB`.
+  /// By kind, with the bytes of one device: `tokens 2KiB, 26 parameters 642KiB`.
   std::string ports(const dag::Body& body, const std::vector<dag::BodyPort>& ports) const {
     struct Kind {
       std::string names;

@@ -129,7 +129,7 @@ void FoldedLines::read(std::size_t number) {
   line.shape = shapes_.try_emplace(shape_, static_cast<std::uint32_t>(shapes_.size())).first->second;
 }
 
-/// The values that stand before `end`.
+/// The values before `end`.
 void FoldedLines::define(std::size_t number, std::size_t end) {
   const std::string_view text = lines_[number].text;
   std::uint32_t place = 0;
@@ -145,7 +145,7 @@ void FoldedLines::define(std::size_t number, std::size_t end) {
   }
 }
 
-/// Adds what stands at `i` to the shape; the place behind it.
+/// Adds the token at `i` to the shape; returns the position after it.
 std::size_t FoldedLines::part(std::size_t number, std::size_t i) {
   const std::string_view text = lines_[number].text;
   if (text[i] == '%') {
@@ -173,7 +173,7 @@ std::size_t FoldedLines::part(std::size_t number, std::size_t i) {
   return i + 1;
 }
 
-/// The number at `i`, which stays in the shape where it measures.
+/// The number at `i`, which stays in the shape if it measures.
 std::size_t FoldedLines::digits(std::string_view text, std::size_t i) {
   if (const std::optional<Index> index = index_at(text, i)) {
     numbers_.push_back(*index);

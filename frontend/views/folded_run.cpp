@@ -7,9 +7,9 @@ namespace piper::views {
 namespace {
 
 constexpr std::size_t kMostSaid = 4;
-constexpr std::size_t kMostNamed = 60;  // characters of a line that stand for it
+constexpr std::size_t kMostNamed = 60;  // characters of a line in statements about it
 
-/// The index with the word before it, as it stands in the line: `stage[0]`, `mb: 3`; from where the name begins if it follows another number.
+/// The index with the word before it, as in the line: `stage[0]`, `mb: 3`; from where the name begins if it follows another number.
 std::string_view shown(std::string_view line, const Index& index) {
   std::size_t begin = static_cast<std::size_t>(index.of.data() - line.data());
   const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':' || c == '%'; };

@@ -55,12 +55,12 @@ class Folder {
   std::optional<FoldedRun> best_run(std::size_t begin, std::size_t end) const {
     std::optional<FoldedRun> best;
     const char first = lines_.text(begin).substr(lines_.indent(begin), 1).empty() ? ' ' : lines_.text(begin)[lines_.indent(begin)];
-    if (first == '}' || first == ')') return best;  // it ends what stands before it
+    if (first == '}' || first == ')') return best;  // it ends the run before it
     end = std::min(end, lines_.end(begin));
     std::size_t tried = 0, saved = kLeastSaved - 1;
     for (std::size_t again = lines_.next(begin); again < end && tried < kMostPeriods; again = lines_.next(again), ++tried) {
       const std::size_t period = again - begin;
-      if (end - begin < period + saved + 1) break;  // no longer one can save more
+      if (end - begin < period + saved + 1) break;  // a longer one cannot save more
       FoldedRun run(lines_, begin, period);
       while (begin + (run.times() + 1) * period <= end && run.add()) {
       }

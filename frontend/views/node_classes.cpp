@@ -61,7 +61,7 @@ class Classes {
 
   static void append(std::string& key, std::uint32_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
-  /// Nodes are alike that differ in nothing but indices, edges and where the program has them.
+  /// Nodes are alike if they differ only in indices, edges and locations.
   void number_alike() {
     std::unordered_map<std::string, std::uint32_t> known;
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
@@ -131,7 +131,7 @@ class Classes {
 
   std::int32_t at(NodeId node, std::size_t dim) const { return dag_.node(node).instance.at[dim]; }
 
-  /// One class where the members stand at all combinations of their indices, otherwise several.
+  /// One class if the members are at all combinations of their indices, otherwise several.
   void add(std::vector<NodeId> members, std::vector<NodeClass>& classes) const {
     std::size_t combinations = 1, last = 0;
     std::array<std::set<std::int32_t>, dag::kMaxSplitDims> values;

@@ -72,7 +72,7 @@ class NodeLines {
     return text;
   }
 
-  /// How many values, and what they are; nothing where a node gives one that needs no word.
+  /// The number of values and their kind; empty if a node gives a single one that needs no explanation.
   std::string values(const Reading& reading) const {
     const bool block = reading.terms[0].first.valid() && dag_.leaves_block(dag_.node(reading.terms[0].first));
     switch (reading.cls) {

@@ -35,7 +35,7 @@ class Labels {
  public:
   explicit Labels(const passes::OrdersTable& table) : rows_(cells_of(table)), labels_(rows_) {}
   std::string of(std::size_t row, const Op& op) const { return labels_.of(row, {op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part}); }
-  /// With marks where values wait on the host.
+  /// With marks for values that wait on the host.
   std::string marked(std::size_t row, const Op& op) const { return (op.fetches ? "<" : "") + of(row, op) + (op.offloads ? ">" : ""); }
   std::string legend() const { return labels_.legend(rows_); }
 
@@ -153,7 +153,7 @@ std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const
   return rows;
 }
 
-/// How long each column takes; nothing where they take different times.
+/// The time of each column; nothing if they take different times.
 std::optional<double> time_of_column(const passes::Timeline& columns, const passes::Timeline& times) {
   if (columns.makespan <= 0 || columns.size() != times.size()) return std::nullopt;
   const double column = times.makespan / columns.makespan;

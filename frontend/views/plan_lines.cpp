@@ -48,7 +48,7 @@ class PlanLines {
     os_ << "\n";
   }
 
-  /// Its communications by their first members: nodes that are alike as one, and where there are many how often each kind.
+  /// Its communications by their first members: similar nodes as one, and many of them as the number of each kind.
   std::string operations(const dag::Communicator& communicator) const {
     std::vector<std::size_t> classes;
     std::map<dag::NodeKind, std::size_t> kinds;

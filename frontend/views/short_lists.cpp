@@ -5,12 +5,12 @@
 namespace piper::views {
 namespace {
 
-constexpr std::size_t kLongest = 200;      // characters of a line that is left as it is
+constexpr std::size_t kLongest = 200;      // characters of a line that is not changed
 constexpr std::size_t kLongestList = 600;  // of a list in its line
 constexpr std::size_t kLeastItems = 8;
 constexpr std::size_t kIndent = 4;
 
-/// Behind what stands in quotes from `i` on.
+/// The position after the quoted text at `i`.
 std::size_t quote_end(std::string_view text, std::size_t i) {
   for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\';
   return std::min(i + 1, text.size());

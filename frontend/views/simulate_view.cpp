@@ -28,7 +28,7 @@ std::string number(double value) {
   return text;
 }
 
-/// `zbv.pipe:12`; empty where the place is not known.
+/// `zbv.pipe:12`; empty if the place is not known.
 std::string place_text(LocId loc, const LocationTable& locations) {
   const SourceRange range = locations.primary(loc);
   if (!range.file.valid()) return "";

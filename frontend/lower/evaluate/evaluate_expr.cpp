@@ -59,7 +59,7 @@ Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
   ++nesting_;
   Value value = eval_node(expr, frame);
   --nesting_;
-  // A name without a value: what was to give it failed.
+  // A name without a value: its declaration failed.
   if (value.none() && !sema::type_of(expr).is(sema::TypeKind::none)) set_failed();
   if (failed_) return {};
   if (observations != nullptr) observations->note(expr.range, value, {context(), *mesh, *device_sets}, observed_model);

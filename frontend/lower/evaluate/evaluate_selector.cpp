@@ -13,7 +13,7 @@ bool is_written_selector(const ast::Expr& expr) {
     case ast::ExprKind::selector: return true;
     case ast::ExprKind::name: return cast<ast::NameExpr>(expr).referent == ast::Referent::label;
     case ast::ExprKind::index: {
-      // An element of a list is held, a name with indices is written: `stage[0]`, also where a local holds `stage`.
+      // An element of a list is held, a name with indices is written: `stage[0]`, even if a local holds `stage`.
       const ast::Expr& base = *cast<ast::IndexExpr>(expr).base;
       return !sema::type_of(base).list && (is_written_selector(base) || sema::type_of(base).is(sema::TypeKind::selector));
     }
@@ -101,7 +101,7 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
             .hint("write all indices in one bracket: `stage[0, 1]`");
         return;
       }
-      // From the name to the closing bracket, where the name is written here.
+      // From the name to the closing bracket, if the name is written here.
       directive::Coordinate& indexed = selector.coordinates.back();
       const SourceRange name = context_->locations.range(indexed.loc);
       const bool written = name.file == expr.range.file && name.begin >= expr.range.begin && name.end <= expr.range.end;

@@ -40,7 +40,7 @@ Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
 }
 
 Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
-  // Orders are long: what their ranks do most has no part in the frames of the others.
+  // Orders are long, so the most frequent statements of ranks do not share the stack frames of the others.
   switch (stmt.kind) {
     case ast::StmtKind::step: rank->step(cast<ast::StepStmt>(stmt).step, frame); break;
     case ast::StmtKind::let: execute_let(cast<ast::LetStmt>(stmt), frame); break;

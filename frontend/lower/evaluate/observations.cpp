@@ -30,7 +30,7 @@ void add_value(Observations::Seen& seen, std::string words) {
   }
 }
 
-/// Whether both take from one end of one cursor: `BI a` takes what `B a` would.
+/// Whether both take from one end of one cursor: `BI a` takes the same element as `B a`.
 bool same_end(const ast::OpExpr& a, const ast::OpExpr& b) {
   const auto backward = [](Pass pass) { return pass == Pass::B || pass == Pass::BI; };
   return (a.pass == b.pass || (backward(a.pass) && backward(b.pass))) && ast::source_text(*a.operand) == ast::source_text(*b.operand);

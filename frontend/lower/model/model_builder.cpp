@@ -150,7 +150,7 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
         .hint("a loss has the dimension `batch` and a floating type; it is averaged over all its elements");
     return;
   }
-  // The sum stands where its elements are made, so that whoever places that region places the loss.
+  // The sum is in the region of its elements, so that a `place` of that region places the loss.
   const tensor::NodeId maker = state_->graph.value(elements).def;
   state_->place(stmt.range, frame, maker.valid() ? state_->graph.node(maker).region : state_->calls.back().region);
   ModelCall& call = state_->calls.back();

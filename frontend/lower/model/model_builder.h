@@ -17,8 +17,8 @@ bool means_classes(std::string_view extent);
 
 class ModelBuilder {
  public:
-  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`, which also stands for
-  /// `own_dtype`, the train's, where the model writes that out. With `data_failed` inputs have no values.
+  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`, which also replaces `own_dtype`,
+  /// the train's, if the model writes that out. With `data_failed` inputs have no values.
   ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, tensor::DType own_dtype, bool data_failed);
   ~ModelBuilder();
 

@@ -31,7 +31,7 @@ std::optional<Op> unary_op(Builtin id) {
   }
 }
 
-/// The class whose targets do not count; nothing after a failure.
+/// The class of ignored targets; nothing after a failure.
 std::optional<std::int32_t> ignored_class(Evaluator& evaluator, std::int64_t number, SourceRange range, const Frame& frame) {
   if (number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max()) return static_cast<std::int32_t>(number);
   evaluator.fail(Code::setting_out_of_range, range, frame, "`ignore` of `cross_entropy` is `{}`; it must fit into 32 bits", number);

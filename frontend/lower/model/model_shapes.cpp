@@ -89,7 +89,7 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
     for (const auto& [known, size] : data.extents) {
       if (known == name) extent = size;
     }
-    // A size beside the name, or what the name stands for already: a parameter of the model, a dimension of an earlier input.
+    // A size beside the name, or the present value of the name: a parameter of the model, a dimension of an earlier input.
     const Value& known = frame.slots[dim.name.binding];
     if (dim.size || (!known.none() && name != batch)) {
       const std::int64_t written = dim.size ? evaluator.eval_int(*dim.size, frame) : evaluator.to_int(known);
@@ -140,7 +140,7 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
   return type;
 }
 
-/// The type of an input is known without values, and so is what the model makes of it. False when evaluation cannot go on.
+/// The type of an input is known without values, and so are the types of the model's results. False when evaluation cannot go on.
 bool ModelBuilder::State::go_on_without_data(bool broken_before) {
   data_fits = false;
   if (!evaluator.resume()) return false;

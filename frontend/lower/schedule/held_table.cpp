@@ -13,14 +13,14 @@ const directive::Coordinate* coordinate(const directive::Selector& selector, Sym
   return found == selector.coordinates.end() ? nullptr : &*found;
 }
 
-/// `part` is set where a name makes the difference.
+/// `part` is set if a name makes the difference.
 Covers covers_of(const directive::Selector& target, const directive::Selector& asked, Symbol made, std::span<const Symbol> dims, Symbol& part) {
   const directive::Coordinate* mine = coordinate(target, made);
   Covers covers = target.pass ? Covers::part : Covers::all;
   for (const directive::Coordinate& c : target.coordinates) {
     if (&c == mine) continue;
     const bool is_dimension = !c.rest && std::find(dims.begin(), dims.end(), c.name) != dims.end();
-    if (!is_dimension && mine == nullptr) return Covers::no;  // which stages a region of the model stands in is known when the model is cut
+    if (!is_dimension && mine == nullptr) return Covers::no;  // the stages of a region of the model are known after the partition
     if (is_dimension && c.all) continue;
     const directive::Coordinate* given = is_dimension ? coordinate(asked, c.name) : nullptr;
     const auto named = [&](std::uint32_t i) { return std::find(c.indices.begin(), c.indices.end(), i) != c.indices.end(); };
@@ -86,7 +86,7 @@ HeldTable::Held HeldTable::held(const DeviceSet& devices, std::uint32_t depth) c
       const bool also = is_here(position);
       if (also && placed_[position].place->depth != depth) first_outer = std::min(first_outer, position);
       if (also == here) continue;
-      // Nothing is looked at behind a place of the whole, so a line of a part stands before.
+      // A place of the whole ends the chain, so a line of a part comes before it.
       if (position < first_mixed) held.depends = part;
       first_mixed = std::min(first_mixed, position);
       break;

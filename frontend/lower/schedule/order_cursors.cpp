@@ -11,7 +11,7 @@ namespace piper::lower {
 // ---- elements: the coordinates of one operation -----------------------------------------------------------------------
 
 bool RankBuilder::less(const Element& a, const Element& b) const {
-  // A selector is a conjunction: in which order its coordinates stand does not matter.
+  // A selector is a conjunction: the order of its coordinates does not matter.
   const auto key = [](const directive::OrderCoordinate& c) { return std::tuple(c.name.value(), c.rest, c.all, c.index); };
   const auto before = [&](const auto& x, const auto& y) { return key(x) < key(y); };
   const auto sorted = [&](const Element& element) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kStepsOfFailure = 5000;
 
-/// The deepest call of a location and the place in it: where a loop comes by again, it is the same.
+/// The deepest call of a location and the place in it: the same in each iteration of a loop.
 SourceRange place_of(const LocationTable& locations, LocId loc) { return loc.valid() ? locations.range(loc) : SourceRange(); }
 
 /// Follows from how often a cursor was read, so ranks that run one body disagree in their numbers about one mistake.
@@ -101,7 +101,7 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
     case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::replicate:
     case ast::StmtKind::shard: case ast::StmtKind::treat: case ast::StmtKind::stream: case ast::StmtKind::order: case ast::StmtKind::rank:
     case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
-      break;  // gives names, whose users are missing too, or nothing that others ask for
+      break;  // declares names, whose users are left out too, or has no effect on others
   }
 }
 

@@ -1,5 +1,5 @@
-// Directives beside a schedule's own: `partition` and `split` of the caller replace the callee's if the extents agree. Which `place` holds is decided where work is
-// placed (passes/transform/place.cpp): the model says what a line names. Orders: resolve_orders.cpp.
+// Directives beside a schedule's own: `partition` and `split` of the caller replace the callee's if the extents agree. The pass that places work decides which
+// `place` applies (passes/transform/place.cpp), because the targets of a line depend on the model. Orders: resolve_orders.cpp.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Orders, evaluated when the placement that holds is known: they may ask what a rank holds, and an order beside a schedule's call replaces the schedule's.
+// Orders, evaluated after the placement is known: they may ask for the work of a rank, and an order beside a schedule's call replaces the schedule's own.
 
 #include <algorithm>
 
@@ -45,7 +45,7 @@ void ScheduleBuilder::leave_out_claimed(OrderValue& value) const {
 }
 
 std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& stmt, Frame& frame) {
-  // An order walks through what the cuts make: without their extents its mistakes would be theirs.
+  // An order walks through the parts of partitions and splits: without their extents its errors would be consequences.
   if (lacks_extents_) evaluator_->set_failed();
   if (evaluator_->failed()) return std::nullopt;
   OrderValue value;

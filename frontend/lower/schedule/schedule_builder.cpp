@@ -145,7 +145,7 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
   replicate.loc = evaluator_->here(stmt.range, frame);
   for (const ast::Target& target : stmt.targets) replicate.targets.push_back(evaluator_->eval_target(target, frame));
   for (const ast::Identifier& name : stmt.axes) {
-    // An axis parameter of a schedule stands for the axis it was given.
+    // An axis parameter of a schedule means the axis that was passed.
     const AxisValue* axis = name.binding == ast::kUnbound ? nullptr : frame.slots[name.binding].get<AxisValue>();
     if (!axis) return evaluator_->set_failed();
     const Symbol symbol = evaluator_->mesh->axes[axis->axis].name;

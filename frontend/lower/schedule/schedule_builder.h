@@ -26,7 +26,7 @@ class ScheduleBuilder {
   void require(directive::Require require);
   /// A schedule called as a statement.
   void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
-  /// Resolves directives that stand beside a schedule's own (grammar/README.md section 6), evaluates the orders, which may ask for the final
+  /// Resolves directives beside a schedule's own (grammar/README.md section 6), evaluates the orders, which may ask for the final
   /// placement, and fills the strategy.
   void finish();
   /// `held(stage, p[r])`: the indices of a partition's parts placed on any of these devices, ascending.

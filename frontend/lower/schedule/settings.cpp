@@ -16,7 +16,7 @@ using sema::Builtin;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Seconds: what takes longer is a typing mistake.
+/// Seconds: longer times are typing mistakes.
 constexpr double kLongest = 1e9;
 
 const ast::Expr& argument_expr(const ast::CallExpr& call, std::size_t param) {
