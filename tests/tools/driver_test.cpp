@@ -1,4 +1,4 @@
-// The commands in process: transcripts, and what they cannot say.
+// The commands in process: transcripts, and cases that they cannot express.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(Help, EveryCommandAnswers) {
   }
 }
 
-// The text says what an action has as scratch, its body what that must be. One byte less changes nothing else: sizes count in steps of 64.
+// The text has the scratch of an action, its body the required size. One byte less changes nothing else: sizes count in steps of 64.
 TEST(Check, AWorkspaceThatIsTooSmallIsRefused) {
   std::string plan = run_tool({"show", "dag", "tiny.pipe"}, kFiles).out;
   EXPECT_EQ(run_tool({"check", "plan.pir"}, {{"plan.pir", plan}}).exit_code, 0);
@@ -110,7 +110,7 @@ TEST(HeldOut, DropoutKeepsEverything) {
   EXPECT_EQ(held_out, held_out_whole);
 }
 
-// Of two batches one has one element that counts, the other four: the mean is over the five.
+// One of two batches has one element that counts, the other four: the mean is over the five.
 TEST(HeldOut, AMaskedLossIsTheMeanOverAllThatCounts) {
   const TemporaryFolder folder;
   const std::string text = folder.write("text", "babbbcccc"), out = (folder.path() / "out").string();
@@ -144,7 +144,7 @@ TEST(HeldOut, AMaskedLossIsTheMeanOverAllThatCounts) {
   EXPECT_DOUBLE_EQ(told.getAsObject()->getNumber("held_out_loss").value(), sum / 5);
 }
 
-// What `show dag -o` writes at each level is a program that `check` reads, finds right, and prints again as it was.
+// The output of `show dag -o` at each level is a program that `check` reads, accepts, and prints again unchanged.
 TEST(DagFile, EveryLevelRoundTrips) {
   const TemporaryFolder folder;
   for (const char* level : {"built", "split", "placed", "communicating", "ordered", "planned"}) {
@@ -220,7 +220,7 @@ TEST(DagFile, TruncatedTextIsADiagnostic) {
   }
 }
 
-// docs/cli.md section 4: what the JSON of orders holds, for a program with a single partition.
+// docs/cli.md section 4: the JSON of orders, for a program with a single partition.
 TEST(OrdersJson, HasEveryFieldOfItsSchema) {
   const ToolResult shown = run_tool({"show", "orders", "dual_pipe_v", "-D", "p=2", "-D", "m=6", "--format", "json"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
@@ -327,7 +327,7 @@ TEST(Train, KeepsMetricsAndFlightRecords) {
   EXPECT_TRUE(std::filesystem::exists(out + "/flight.1"));
 }
 
-// The driver's environment says with what programs are built and where they are kept; the process's own has no say.
+// The driver's environment decides how programs are built and where they are kept; the process's own is ignored.
 TEST(Train, BuildsAsTheEnvironmentSays) {
   const TemporaryFolder folder;
   const std::string cache = (folder.path() / "cache").string();
@@ -339,7 +339,7 @@ TEST(Train, BuildsAsTheEnvironmentSays) {
   EXPECT_EQ(objects, 3u);  // of two roles, and the self-check
 }
 
-// What comes from no line of its own comes from the train.
+// A message without its own line has the location of the train.
 TEST(Train, APlaceForWhatDoesNotBuild) {
   const TemporaryFolder folder;
   const std::string compiler = folder.write("killed", "#!/bin/sh\nif [ \"$1\" != --version ]; then kill -KILL $$; fi\n");
@@ -360,7 +360,7 @@ TEST(Environment, CacheFolders) {
   EXPECT_EQ(options.temporary_folder, "/t");
 }
 
-// Every name of the table is one that can be set, and a command that reads none of them says nothing about any.
+// Every name of the table can be set, and a command that reads none of them does not mention them.
 TEST(Environment, KnownVariablesAreNotWarnedOf) {
   const LocationTable locations;
   std::map<std::string, std::string> known, misspelt;
@@ -390,7 +390,7 @@ TEST(Train, ALossThatIsNoNumberEndsTheRun) {
   EXPECT_THAT(as_json.out, HasSubstr("{\"schema\":1,\"diagnostics\":[{\"code\":\"P6001\",\"severity\":\"error\""));
 }
 
-// With --format json standard output is one object, and the words for the reader are beside it.
+// With --format json standard output is one object, and messages for the reader go elsewhere.
 TEST(Json, OfRunsIsAllOfStandardOutput) {
   const TemporaryFolder folder;
   const auto object = [](const ToolResult& result) {
@@ -435,7 +435,7 @@ TEST(Json, OfABrokenTreeIsItsErrors) {
 ToolResult run_interrupted(const std::vector<std::string>& more) {
   const TemporaryFolder folder;
   const std::string metrics = (folder.path() / "metrics.jsonl").string();
-  std::signal(SIGINT, SIG_DFL);  // a shell ignores it for what it starts behind itself
+  std::signal(SIGINT, SIG_DFL);  // a shell ignores it for background jobs
   std::jthread presses([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && lines_of(read_text(metrics).value_or("")).size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (!stop.stop_requested()) std::raise(SIGINT);
@@ -448,7 +448,7 @@ ToolResult run_interrupted(const std::vector<std::string>& more) {
   return run;
 }
 
-// Ctrl-C ends a run between two steps, with a code of its own.
+// Ctrl-C ends a run between two steps, with a special exit code.
 TEST(Train, StopsAtAStepAfterCtrlC) { EXPECT_THAT(run_interrupted({}).out, HasSubstr("stopped after step ")); }
 
 TEST(Json, OfAnInterruptedRunSaysSo) {
@@ -471,46 +471,6 @@ TEST(Check, WithoutMemoryEndsInOneMessage) {
   EXPECT_EQ(result.err, "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n");
 }
 #endif
-
-// What README.md shows of the commands is what they print.
-TEST(Readme, ShowsWhatIsPrinted) {
-  std::map<std::string, std::string> files;
-  std::string block, command, shown;
-  int commands = 0;
-  const auto compare = [&] {
-    if (command.empty()) return;
-    std::istringstream stream(command);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;) words.push_back(word);
-    ASSERT_EQ(words.at(0), "piper");
-    words.erase(words.begin());
-    const ToolResult run = run_tool(words, files);
-    EXPECT_EQ(run.out + run.err, shown) << command;
-    ++commands;
-    command.clear();
-  };
-  for (const std::string& line : lines_of(read_text("README.md").value_or(""))) {
-    if (line.starts_with("```")) {
-      compare();
-      if (block == "pipe") {
-        std::string& wrong = files["wrong.pipe"] = files["net.pipe"];
-        const std::size_t at = wrong.find("{ F a; B a }");
-        ASSERT_NE(at, std::string::npos);
-        wrong.replace(at, 12, "{ B a; F a }");
-      }
-      block = line.substr(3);
-    } else if (block == "pipe") {
-      files["net.pipe"] += line + "\n";
-    } else if (block == "console" && line.starts_with("$ ")) {
-      compare();
-      command = line.substr(2);
-      shown.clear();
-    } else if (block == "console") {
-      shown += line + "\n";
-    }
-  }
-  EXPECT_GE(commands, 5);
-}
 
 TEST(Build, WritesSourcesPerRole) {
   const TemporaryFolder folder;

@@ -23,6 +23,7 @@ class Reader {
     } else if (inside_ == Inside::block) {
       if (line.starts_with("```")) {
         inside_ = Inside::text;
+        if (!saved_.empty()) files_[std::exchange(saved_, {})] = blocks_.back().text;
       } else {
         blocks_.back().text += line + "\n";
       }
@@ -68,8 +69,10 @@ class Reader {
       next_.plan = rest.front();
     } else if (kind == "file" && rest.size() == 1) {
       files_[rest.front()] = body_;
+    } else if (kind == "saved" && rest.size() == 1) {
+      saved_ = rest.front();
     } else {
-      ADD_FAILURE() << "line " << number_ << ": a comment begins with `with`, `throughout`, `gives`, `plan NAME` or `file NAME`, not with `" << kind << "`";
+      ADD_FAILURE() << "line " << number_ << ": a comment begins with `with`, `throughout`, `gives`, `plan NAME`, `file NAME` or `saved NAME`, not with `" << kind << "`";
     }
   }
 
@@ -86,7 +89,7 @@ class Reader {
 
   enum class Inside : std::uint8_t { text, comment, block } inside_ = Inside::text;
   std::size_t number_ = 0;
-  std::string section_, body_, throughout_;
+  std::string section_, body_, throughout_, saved_;
   std::vector<std::string> words_, arguments_;
   std::map<std::string, std::string> files_;
   PageBlock next_;

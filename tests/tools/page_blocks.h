@@ -7,9 +7,10 @@
 //   <!-- throughout             the same for every block from here on, up to the next such comment
 //   <!-- gives P2048 P2048 -->  the codes of the diagnostics of the block, in their order; declarations may follow, as after `with`
 //   <!-- plan NAME -->          the block is an edit (`tests/support/text_edit.h`) of tests/verify/testdata/legal/NAME.pir
-//   <!-- file NAME              a file beside every block of the page
+//   <!-- file NAME              a file beside every block of the page from here on
 //   ...
 //   -->
+//   <!-- saved NAME -->         the block is such a file for the blocks after it
 
 #include <map>
 #include <string>

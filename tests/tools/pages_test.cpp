@@ -1,9 +1,11 @@
-// The blocks of the pages that are marked `pipe` are programs of the language: each is compiled by `piper check`, with what comments before it say
-// (`page_blocks.h`). The schedules of the library are shown and checked as their page says.
+// Blocks of pages marked `pipe` are programs: `piper check` compiles each, with the hidden comments before it (`page_blocks.h`). Blocks marked `console` are
+// commands with their output. The schedules of the library are shown and checked as their page says.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "tests/support/golden.h"
 #include "tests/support/library_declarations.h"
@@ -12,8 +14,17 @@
 namespace piper::test {
 namespace {
 
+/// The pages of the project as a whole.
+std::vector<std::string> project_pages() {
+  std::vector<std::string> pages = {"CONTRIBUTING.md", "README.md"};
+  for (const auto& page : std::filesystem::directory_iterator("docs")) pages.push_back(page.path().string());
+  std::sort(pages.begin(), pages.end());
+  return pages;
+}
+
 std::vector<std::string> pages() {
-  std::vector<std::string> pages = {"README.md", "grammar/README.md", "grammar/builtins.md", "stdlib/README.md"};
+  std::vector<std::string> pages = project_pages();
+  pages.insert(pages.end(), {"grammar/README.md", "grammar/builtins.md", "stdlib/README.md"});
   for (const auto& example : std::filesystem::directory_iterator("examples")) {
     if (std::filesystem::exists(example.path() / "README.md")) pages.push_back((example.path() / "README.md").string());
   }
@@ -34,7 +45,47 @@ TEST(Pages, EveryBlockOfTheLanguageCompiles) {
   EXPECT_GE(blocks, 26u);
 }
 
-/// What a user of the page `stdlib/README.md` does: the schedule of a file is looked at and checked before it stands in the library, and by its name afterwards.
+/// The text of a console block with the output that its commands give, each below its command.
+std::string replayed(const PageBlock& block) {
+  std::string text;
+  std::istringstream lines(block.text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("$ ")) continue;  // what an earlier run printed
+    std::istringstream stream(line.substr(2));
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    EXPECT_EQ(words.at(0), "piper") << "line " << block.line << " of the page: " << line;
+    const ToolResult run = run_tool({words.begin() + 1, words.end()}, block.files);
+    text += line + "\n" + run.out + run.err;
+  }
+  return text;
+}
+
+TEST(Pages, ShowWhatTheirCommandsPrint) {
+  std::size_t blocks = 0;
+  for (const std::string& page : project_pages()) {
+    const std::string text = read_text(page).value_or("");
+    std::vector<PageBlock> consoles = blocks_of(text);
+    std::erase_if(consoles, [](const PageBlock& block) { return block.kind != "console"; });
+    blocks += consoles.size();
+    std::string made;
+    std::size_t number = 0, next = 0;
+    bool inside = false;  // of a block that was replayed
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      inside = inside && line != "```";
+      if (!inside) made += line + "\n";
+      if (next == consoles.size() || consoles[next].line != number) continue;
+      made += replayed(consoles[next++]);
+      inside = true;
+    }
+    expect_golden(page, made);
+  }
+  EXPECT_GE(blocks, 15u);
+}
+
+/// The steps of the page `stdlib/README.md`: the schedule of a file is drawn and checked before it stands in the library, and by its name afterwards.
 TEST(Library, EveryScheduleIsShownAndCheckedByItsName) {
   const std::vector<LibraryDeclaration> schedules = library_schedules();
   EXPECT_GE(schedules.size(), 7u);
