@@ -1,5 +1,5 @@
 #pragma once
-// Element types: those of the IR, as the runtime's ABI numbers them, and as generated code spells both. A type that is added has a row here or does not compile.
+// Element types of the IR, their numbers in the runtime's ABI, and their spellings in generated code. A new type needs a row here to compile.
 //
 //   row_of(tensor::DType::f32).abi       // PIPER_F32
 //   row_of(PIPER_F32).cpp                // "float"
@@ -20,7 +20,7 @@ struct DTypeRow {
   const char* cpp;
 };
 
-/// No default: the compiler tells of a type without a row.
+/// No default, so the compiler reports a type without a row.
 constexpr DTypeRow row_of(tensor::DType dtype) {
   switch (dtype) {
     case tensor::DType::f64: return {dtype, PIPER_F64, "PIPER_F64", "double"};
@@ -31,7 +31,7 @@ constexpr DTypeRow row_of(tensor::DType dtype) {
   llvm_unreachable("no element type");
 }
 
-/// `abi`: a PiperDType, of which descriptions for the runtime have the number.
+/// `abi`: a PiperDType, which descriptions for the runtime store as a number.
 constexpr DTypeRow row_of(std::uint32_t abi) {
   switch (static_cast<PiperDType>(abi)) {
     case PIPER_F64: return row_of(tensor::DType::f64);
@@ -44,7 +44,7 @@ constexpr DTypeRow row_of(std::uint32_t abi) {
 
 constexpr PiperDType abi_dtype(tensor::DType dtype) { return row_of(dtype).abi; }
 
-/// `use` with a zero of the type that generated code has for it.
+/// Calls `use` with a zero of the type in generated code.
 template <typename Use>
 constexpr decltype(auto) with_element(tensor::DType dtype, Use&& use) {
   switch (dtype) {
@@ -56,7 +56,7 @@ constexpr decltype(auto) with_element(tensor::DType dtype, Use&& use) {
   llvm_unreachable("no element type");
 }
 
-/// `use` with a zero of the type in which statements of kernels compute numbers, which are never narrow.
+/// Calls `use` with a zero of the type in which kernel statements compute, which is never narrow.
 template <typename Use>
 constexpr decltype(auto) with_number(tensor::DType dtype, Use&& use) {
   switch (dtype) {

@@ -1,5 +1,5 @@
 #pragma once
-// What programs are made for.
+// The target of programs.
 
 #include <cstdint>
 
@@ -7,8 +7,8 @@ namespace piper::backend {
 
 enum class Target : std::uint8_t {
   cpu,
-  cuda,      // with LibTorch for CUDA: its attention where it takes the shape (backend/cuda/attention.h)
-  cuda_own,  // without: all attention is by a kernel of ours
+  cuda,      // with LibTorch for CUDA: its attention for the shapes that it supports (backend/cuda/attention.h)
+  cuda_own,  // without LibTorch: all attention is built-in
 };
 
 }  // namespace piper::backend

@@ -16,7 +16,7 @@ std::int64_t quotient(std::int64_t n, std::int64_t by) { return (n + by - 1) / b
 /// The head dimension that flash kernels compute with.
 std::int64_t flash_width(const PiperAttend& call) { return round_up(call.width, call.width <= 128 ? 32 : 64); }
 
-/// Pieces handed out one behind the other, the first of them at an address that is a multiple of 64 only.
+/// Allocates parts one after the other; the first address is only a multiple of 64.
 class Pieces {
  public:
   void add(std::int64_t bytes) { bytes_ += static_cast<std::uint64_t>(round_up(bytes, PIPER_WORKSPACE_ALIGNMENT)); }
@@ -28,7 +28,7 @@ class Pieces {
 
 constexpr std::int64_t kWidest = 256;
 
-/// Why the kernels do not take it, or null.
+/// The reason why the kernels do not support the call, or null.
 const char* flash_refusal(const PiperAttend& call) {
   if (call.width != call.value_width) return "values have another width than keys";
   if (call.width % 8 != 0) return "the width is no multiple of 8";
@@ -40,15 +40,15 @@ const char* flash_refusal(const PiperAttend& call) {
 const char* efficient_refusal(const PiperAttend& call) {
   constexpr std::int64_t kLogSumBlock = 32, kAlignment = 4, kMostBatches = 65535;
   if (call.heads != call.kv_heads) return "in f32 each head needs its own key head";
-  // It pads each row of log-sums to whole blocks, and the plan's are dense.
+  // It pads each row of log-sums to whole blocks, but rows of the plan are dense.
   if (call.seq % kLogSumBlock != 0) return "in f32 the number of queries has to be a multiple of 32";
   if (call.width % kAlignment != 0 || call.value_width % kAlignment != 0) return "the width is no multiple of 4";
   if (std::max(call.width, call.value_width) > kWidest) return "heads are wider than 256";
   return call.batch <= kMostBatches && call.heads <= kMostBatches ? nullptr : "there are more than 65535 samples or heads";
 }
 
-/// Into how many parts the forward flash kernels cut the keys on a GPU of so many places for blocks (num_splits_heuristic of flash_api.cpp): the fewest that have 85 % of the best
-/// use of the last wave.
+/// The number of parts into which the forward flash kernels divide the keys on a GPU with this many block slots (num_splits_heuristic of
+/// flash_api.cpp): the fewest with 85 % of the best use of the last wave.
 std::int64_t key_parts(std::int64_t blocks, std::int64_t places, std::int64_t key_blocks) {
   if (static_cast<double>(blocks) >= 0.8 * static_cast<double>(places)) return 1;
   const std::int64_t most = std::min({std::int64_t{128}, places, key_blocks});
@@ -67,7 +67,7 @@ std::int64_t key_parts(std::int64_t blocks, std::int64_t places, std::int64_t ke
   return 1;
 }
 
-/// The most parts on any GPU. Two blocks run on a multiprocessor.
+/// The maximum number of parts on any GPU. Two blocks run on a multiprocessor.
 std::int64_t most_key_parts(const PiperAttend& call) {
   const std::int64_t key_block = call.width <= 64 ? 256 : call.width <= 128 ? 128 : 64, key_blocks = quotient(call.keys, key_block);
   const std::int64_t blocks = call.batch * call.heads * quotient(call.seq, 64);
@@ -76,7 +76,7 @@ std::int64_t most_key_parts(const PiperAttend& call) {
   return most;
 }
 
-/// mha_fwd of flash_api.cpp, without dropout: sums of parts, then a random state that nothing uses, of two numbers and of one.
+/// mha_fwd of flash_api.cpp, without dropout: sums of parts, then an unused random state, of two numbers and of one.
 std::uint64_t flash_workspace(const PiperAttend& call) {
   Pieces pieces;
   if (const std::int64_t parts = most_key_parts(call); parts > 1) {
@@ -89,7 +89,8 @@ std::uint64_t flash_workspace(const PiperAttend& call) {
   return pieces.bytes();
 }
 
-/// mha_bwd: row sums, a part of dq per group of blocks that add to it, so that the order of additions is one; keys' gradients per query head where those share key heads.
+/// mha_bwd: row sums, a partial dq per group of blocks that add to it, so that the order of additions is fixed; keys' gradients per query head if
+/// query heads share key heads.
 std::uint64_t flash_grad_workspace(const PiperAttend& call) {
   const std::int64_t rows = round_up(call.seq, 128) * call.batch * call.heads;
   Pieces pieces;
@@ -99,7 +100,7 @@ std::uint64_t flash_grad_workspace(const PiperAttend& call) {
   return pieces.bytes();
 }
 
-/// _efficient_attention_forward of attention.cu: a seed and an offset that nothing uses; f32 needs no other accumulator than its output.
+/// _efficient_attention_forward of attention.cu: an unused seed and offset; f32 accumulates in its output.
 std::uint64_t efficient_workspace() {
   Pieces pieces;
   pieces.add(8);
@@ -108,7 +109,7 @@ std::uint64_t efficient_workspace() {
 }
 
 /// _efficient_attention_backward of attention_backward.cu: products of output and gradient, their row sums and these transposed; then tiles of dq, each with 16 bytes of
-/// counters (kernel_backward.h: workspace_size), for blocks of 64 or 128 queries, as shared memory allows.
+/// counters (kernel_backward.h: workspace_size), for blocks of 64 or 128 queries, depending on shared memory.
 std::uint64_t efficient_grad_workspace(const PiperAttend& call) {
   const std::int64_t rows = call.batch * call.seq * call.heads;
   std::int64_t tiles = 0;
@@ -127,9 +128,9 @@ std::uint64_t efficient_grad_workspace(const PiperAttend& call) {
 }  // namespace
 
 const char* attention_refusal(const PiperAttend& call) {
-  // A causal query that sees no key has no weights; LibTorch's log-sum is then another number than ours.
+  // A causal query that sees no key has no weights; LibTorch's log-sum then differs from the built-in one.
   if (call.causal != 0 && call.keys < call.seq) return "causal queries outnumber the keys";
-  // LibTorch counts positions and strides of a tensor in 32 bits in places.
+  // LibTorch uses 32 bits for some positions and strides of a tensor.
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (call.batch * std::max(call.seq, call.keys) * call.heads * std::max(call.width, call.value_width) > kMost) return "an operand has more than 2147483647 elements";
   switch (static_cast<PiperDType>(call.dtype)) {

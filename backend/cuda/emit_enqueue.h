@@ -1,7 +1,8 @@
 #pragma once
-// The enqueuing function of a role as C++: a function per body that launches its kernels and library calls, and one that takes the actions in issue order.
+// The enqueuing function of a role as C++: a function per body that launches its kernels and library calls, and one that runs the actions in issue
+// order.
 //
-// Guarantees: includes runtime/device_abi.h alone; names no rank; kernels are numbered as KernelSet::list().
+// Guarantees: includes only runtime/device_abi.h; has no rank constants; kernels are numbered as KernelSet::list().
 
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace piper::backend::cuda {
 
-/// `steps`: per body, what KernelSet::add gave.
+/// `steps`: per body, the result of KernelSet::add.
 std::string emit_enqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps);
 
 }  // namespace piper::backend::cuda

@@ -44,7 +44,7 @@ std::string title_of(const Kernel& kernel) {
   return text;
 }
 
-/// How the nest is spread, for the comment above it.
+/// The mapping of the nest to threads, for the comment above it.
 std::string spread_text(const Kernel& kernel, const Launch& launch) {
   const std::string blocks = std::to_string(launch.blocks) + (launch.blocks == 1 ? " block of " : " blocks of ") + std::to_string(launch.threads);
   const std::string vector = kernel.lanes.vector == 1 ? "" : ", " + std::to_string(kernel.lanes.vector) + " elements at once";
@@ -59,7 +59,7 @@ std::string spread_text(const Kernel& kernel, const Launch& launch) {
   return blocks + ": a thread per " + (kernel.lanes.vector == 1 ? std::string("element") : std::to_string(kernel.lanes.vector) + " elements");
 }
 
-/// piper_order of prelude.h sorts by so many values at once.
+/// piper_order of prelude.h sorts by this many values at once.
 constexpr std::int64_t kDigits = 256;
 
 std::int64_t shared_bytes(const Kernel& kernel, const Launch& launch) {
@@ -72,7 +72,7 @@ std::int64_t shared_bytes(const Kernel& kernel, const Launch& launch) {
   return bytes;
 }
 
-/// Per execution, as the op table says it where the statement does what an op does.
+/// Flops per execution, by the op table if the statement corresponds to an op.
 double flops_of(Code code) {
   using tensor::Op;
   switch (code) {
@@ -97,7 +97,7 @@ double flops_of(Code code) {
 }
 
 double operations(const Kernel& kernel) {
-  // A join adds up runs, not positions.
+  // A join adds runs, not positions.
   const std::int64_t rows = kernel.form == Form::join ? kernel.runs->rows() : product(kernel.rows);
   double count = 0;
   for (const Statement& s : kernel.statements) count += flops_of(s.code) * static_cast<double>(rows * (s.row ? 1 : product(kernel.columns)));
@@ -134,7 +134,7 @@ std::uint32_t KernelSet::kernel(const Kernel& kernel, const KernelBody& body) {
   made.shared_bytes = shared_bytes(kernel, made.launch);
   for (const BufferIndex buffer : kernel_parameters(kernel)) made.bytes += body.buffers[buffer].elements * static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[buffer].dtype));
   made.operations = static_cast<std::int64_t>(operations(kernel));
-  // What follows is numbered by the .pipe file; above it stands what this file is.
+  // The following lines have line numbers of the .pipe file, the lines before those of this file.
   text_ += "\n// " + comment(made.title) + "\n// " + spread_text(kernel, made.launch) + "\n";
   if (!kernel.values.empty()) text_ += "// " + comment(joined(kernel.values, ", ", 12)) + (kernel.values.size() > 12 ? ", ..." : "") + "\n";
   const bool brief = std::any_of(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.brief; });

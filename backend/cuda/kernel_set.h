@@ -1,7 +1,7 @@
 #pragma once
-// The CUDA kernels of a program: one source for NVRTC, a table of what is in it, and for every body the calls that run it, in order.
+// The CUDA kernels of a program: one source for NVRTC, a table of its kernels, and for every body the calls that run it, in order.
 //
-// Guarantees: equal loop nests are one kernel, whatever body they come from; the source includes prelude.h and kernel_math.h and nothing else.
+// Guarantees: equal loop nests of all bodies are one kernel; the source includes only prelude.h and kernel_math.h.
 //
 //   KernelSet kernels;
 //   for (const BodyStep& step : kernels.add(body)) ...;   // launch kernels.list()[step.kernel] with step.arguments
@@ -17,13 +17,13 @@
 
 namespace piper::backend::cuda {
 
-/// What a kernel is started with, in the order of its parameters.
+/// An argument of a kernel, in the order of its parameters.
 struct Argument {
   enum class Kind : std::uint8_t {
     draw,          // const piper_draw*, in device memory
-    first,         // uint64_t: where a stretch of the body begins
+    first,         // uint64_t: the first index of an interval of the body
     buffer,        // a pointer
-    adds,          // uint32_t: whether the buffer keeps what is there
+    adds,          // uint32_t: whether the kernel accumulates into the buffer
   } kind = Kind::buffer;
   BufferIndex buffer = 0;
   std::int32_t stretch = -1;  // first: into KernelBody::stretches
@@ -35,16 +35,16 @@ struct KernelEntry {
   std::string title;               // `rms_norm, mul: 8192 rows of 768`
   Form form = Form::elements;
   Launch launch;
-  std::int64_t shared_bytes = 0;   // known when it is compiled
-  std::int64_t bytes = 0;          // of its buffers, once each
-  std::int64_t operations = 0;     // of its statements, by the op table's cost, times the elements or rows that execute them
+  std::int64_t shared_bytes = 0;   // constant at compile time
+  std::int64_t bytes = 0;          // bytes of its buffers, once each
+  std::int64_t operations = 0;     // flops of its statements, by the op table's cost, times the elements or rows that execute them
 };
 
 /// One call of a body.
 struct BodyStep {
   enum class Kind : std::uint8_t {
     kernel,   // KernelSet::list()[number], with `arguments`
-    clear,    // the buffer, unless it accumulates and the call says so
+    clear,    // clears the buffer, unless it accumulates and the call says so
     check,    // `check`: on the device; a failure is read back with the action's end
     library,  // std::get<LibraryCall>(body.steps[number])
   } kind = Kind::kernel;

@@ -17,7 +17,7 @@ std::int64_t power_from(std::int64_t least) {
   return power;
 }
 
-/// Whole warps, no more of them than there is work.
+/// Whole warps, at most as many as there is work.
 std::int64_t threads_for(std::int64_t work) { return std::clamp(power_from(work), kWarp, kThreads); }
 
 const Statement& sum_of(const Kernel& kernel) {
@@ -69,7 +69,7 @@ Launch launch_of(const Kernel& kernel) {
 }
 
 bool fits_in_32_bits(const Kernel& kernel, const KernelBody& body) {
-  // A loop's last step may go beyond its end by as much as a block has.
+  // A loop's last step may go beyond its end by the size of a block.
   constexpr std::int64_t kMost = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
   bool fits = product(kernel.rows) * product(kernel.columns) < kMost;
   for (const Statement& s : kernel.statements) {

@@ -20,7 +20,7 @@ std::string variable(const Environment& environment, const char* name) {
   return found == environment.end() ? std::string() : found->second;
 }
 
-/// Files of the folder whose names begin so, newest first: `libnvrtc.so.13`.
+/// Files of the folder whose names begin with `name`, newest first: `libnvrtc.so.13`.
 std::vector<fs::path> files_named(const std::string& folder, const std::string& name) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -49,7 +49,8 @@ Found find_library(const Environment& environment, const char* name, const char*
   return found;
 }
 
-/// `2.11.0+cu130`, as a wheel's version.py or an archive's build-version says; the library itself would have to be loaded, half a gigabyte.
+/// `2.11.0+cu130`, as a wheel's version.py or an archive's build-version says; the library itself would have to be loaded, which is half a
+/// gigabyte.
 std::string torch_version(const fs::path& folder) {
   std::string line;
   if (std::ifstream archive(folder / "build-version"); std::getline(archive, line)) return line;
@@ -61,7 +62,7 @@ std::string torch_version(const fs::path& folder) {
   return {};
 }
 
-/// Of what is found: empty where piper can use it.
+/// The reason why piper cannot use a library; empty if it can.
 std::string torch_refusal(const std::string& file, const std::string& version) {
   if (std::string broken = runtime::broken_library(file); !broken.empty()) return broken;
   if (version.substr(0, version.find('+')) == kTorchVersion) return {};
@@ -114,7 +115,7 @@ std::vector<std::string> cuda_folders(const Environment& environment) {
   std::vector<std::string> folders;
   const auto add = [&](const std::string& root) {
     if (root.empty()) return;
-    // A toolkit, the folder that has `nvidia` of wheels, or `nvidia/cu13` of them, which NCCL lies beside.
+    // A toolkit, a folder with `nvidia` from wheels, or its `nvidia/cu13`, which has NCCL beside it.
     for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib", "/../nccl/lib"}) folders.push_back(root + below);
   };
   const std::string chosen = variable(environment, "PIPER_CUDA_PATH");
@@ -145,7 +146,7 @@ void* open_library(const Environment& environment, const std::string& name, cons
     }
   }
   if (!chosen.empty()) return nullptr;
-  // What the loader knows; its complaint about a name that is nowhere tells nothing.
+  // Libraries on the loader's path; the loader's error for a missing name has no information.
   const std::string before = reason;
   for (const char* ending : {".13", ".12", ".2", ""}) {
     if (void* library = opened(name + ending)) return library;

@@ -29,7 +29,7 @@ struct Nvrtc::Functions {
 std::shared_ptr<const Nvrtc> Nvrtc::open(const Environment& environment, std::string& reason) {
   auto made = std::make_shared<Nvrtc>();
   auto functions = std::make_shared<Functions>();
-  // NVRTC looks for its builtins by name alone: what is open already is found.
+  // NVRTC looks for its builtins by name alone, so they are opened here first.
   open_library(environment, "libnvrtc-builtins.so", {}, made->path_, reason);
   const auto fits = [&](void* library) { return functions->find(library); };
   if (open_library(environment, "libnvrtc.so", fits, made->path_, reason) == nullptr) return nullptr;

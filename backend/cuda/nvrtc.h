@@ -1,5 +1,5 @@
 #pragma once
-// NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. What is called is declared in nvrtc_functions.def.
+// NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. Its functions are declared in nvrtc_functions.def.
 //
 //   std::string reason;
 //   if (const auto nvrtc = Nvrtc::open(environment, reason)) {
@@ -17,7 +17,7 @@
 
 namespace piper::backend::cuda {
 
-/// What ptxas says of one kernel.
+/// The output of ptxas for one kernel.
 struct KernelResources {
   std::uint32_t registers = 0;      // per thread
   std::uint32_t shared_bytes = 0;   // per block
@@ -33,13 +33,13 @@ struct Compiled {
 
 class Nvrtc {
  public:
-  /// Null, and `reason` says where it was looked for.
+  /// On failure null, and `reason` lists the searched folders.
   static std::shared_ptr<const Nvrtc> open(const Environment& environment, std::string& reason);
 
   const std::string& path() const { return path_; }
   int major() const { return major_; }
   std::string version() const { return std::to_string(major_) + "." + std::to_string(minor_); }
-  /// `architecture`: `sm_90a`. The headers of the program are known to it.
+  /// `architecture`: `sm_90a`. It can include the headers of the program.
   Compiled compile(const std::string& source, const std::string& architecture) const;
 
  private:
@@ -49,9 +49,9 @@ class Nvrtc {
   int major_ = 0, minor_ = 0;
 };
 
-/// The texts of the headers that kernels include; they are known to NVRTC.
+/// The texts of the headers that kernels include.
 std::string headers_text();
-/// The kernels that the runtime itself starts (runtime/cuda/device_kernels.h).
+/// The kernels that the runtime itself launches (runtime/cuda/device_kernels.h).
 std::string runtime_kernels_source();
 
 /// The figures in the lines that `--ptxas-options=-v` adds to the log.

@@ -34,7 +34,7 @@ class CudaPrinter : StatementPrinter {
  private:
   using Range = std::pair<std::size_t, std::size_t>;
 
-  // ---- what statements are made of
+  // ---- expressions
   std::string seed() const override { return "draw->seed"; }
   std::string step() const override { return "draw->step"; }
   std::string index(const Statement& s) const override { return !own_index_.empty() ? own_index_ : "piper_within(" + registers_[static_cast<std::size_t>(s.access.index)] + ", " + number(bound(s)) + ")"; }
@@ -44,7 +44,7 @@ class CudaPrinter : StatementPrinter {
   std::string piece(std::size_t i) const { return registers_[i] + "_piece"; }
   bool draws_at_once(const Statement& s) const;
   std::string drawn(std::size_t i) const { return registers_[i] + "_drawn"; }
-  /// Where the piece of memory of a vector begins.
+  /// The address of a vector in memory.
   std::string piece_place(const Statement& s);
   void mark_line(const Statement& s);
   void statement(std::size_t i);
@@ -86,10 +86,10 @@ class CudaPrinter : StatementPrinter {
   const std::int64_t vector_;
   const std::string index_type_;
   std::string line_mark_;
-  std::string own_index_;  // where it is known
+  std::string own_index_;  // if it is known
 };
 
-/// How many values the index may have: what was checked of it, else what the buffer has room for.
+/// The number of possible indices: the checked bound, else the capacity of the buffer.
 std::int64_t CudaPrinter::bound(const Statement& s) const {
   const Statement& index = kernel_.statements[static_cast<std::size_t>(s.access.index)];
   for (const RangeCheck& check : kernel_.checks) {
@@ -106,7 +106,7 @@ bool CudaPrinter::in_piece(const Statement& s) const {
   return aligned;
 }
 
-/// Whether the elements of a vector are neighbours within one sample, from a multiple of 4 on: so many share a draw.
+/// Whether the elements of a vector are neighbours within one sample, from a multiple of 4 on, because 4 share a draw.
 bool CudaPrinter::draws_at_once(const Statement& s) const {
   if (s.code != Code::dropout || vector_ % 4 != 0 || s.element_strides.back() != 1 || s.sample_strides.back() != 0) return false;
   return std::all_of(s.element_strides.begin(), s.element_strides.end() - 1, [](std::int64_t stride) { return stride % 4 == 0; });
@@ -157,8 +157,8 @@ void CudaPrinter::statement(std::size_t i) {
   line("const " + c_type(s.dtype) + " " + name + " = " + text + ";");
 }
 
-/// How many threads a multiprocessor must have room for: so many that 32 KiB of loads are under way, which hide the latency of memory. 512 leave each of them 128 registers, 1024 half as
-/// many: too few where numbers have 64 bits. Left alone ptxas aims higher and spills.
+/// The number of threads that a multiprocessor must have room for, so that 32 KiB of loads are in flight and hide the latency of memory. 512 leave
+/// each thread 128 registers, 1024 half as many, which is too few for 64-bit numbers. Without this bound ptxas aims higher and spills.
 std::int64_t CudaPrinter::resident_threads() const {
   std::int64_t bytes = 0;
   for (const Statement& s : kernel_.statements) {
@@ -427,7 +427,7 @@ void CudaPrinter::columns_of_runs(Body body) {
   for (std::size_t c = 0; c < kernel_.columns.size(); ++c) close();
 }
 
-/// `own` += `sum`, or what the place had not.
+/// `own` += `sum`, or `own` = `sum` for an untouched place.
 void CudaPrinter::add_to_place(const std::string& sum) {
   const Statement& s = effect_of_runs();
   own_index_ = "own";
@@ -440,7 +440,7 @@ std::string CudaPrinter::partial(const std::string& row) const {
   return buffers_.at(kernel_.runs->partials) + "[(" + row + ") * " + number(kernel_.runs->width) + (kernel_.runs->in_columns ? "" : " + " + column()) + "]";
 }
 
-/// One block per place of the order: where a run begins, it adds up the run.
+/// One block per place of the order: a block at the begin of a run adds up the run.
 void CudaPrinter::scatter() {
   const Runs& runs = *kernel_.runs;
   const Statement& s = effect_of_runs();
@@ -452,7 +452,7 @@ void CudaPrinter::scatter() {
   if (runs.several()) line("const bool alone = nth == 0 && !(slot + " + length + " < " + positions + " && place[slot + " + length + "] == " + length + ");");
   index_function("const auto index_of = ", s, "");
   line("const int64_t own = index_of(" + order + "[slot]);");
-  // What is added up alone: the index is known.
+  // A run without others of its index: the result row is known.
   const std::vector<bool> needed = needed_by(s.operands[0]);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (!needed[i] && !is_effect(kernel_.statements[i].code)) inlined_.insert(i);
@@ -483,7 +483,7 @@ void CudaPrinter::scatter() {
   });
 }
 
-/// One block per place of the order: where an index with several runs begins, it adds up what these gave.
+/// One block per place of the order: a block at the begin of an index with several runs adds up their sums.
 void CudaPrinter::join() {
   const Runs& runs = *kernel_.runs;
   const Statement& s = effect_of_runs();

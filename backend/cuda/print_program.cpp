@@ -65,7 +65,7 @@ class CallPrinter {
     }
   }
 
-  /// ` of stretch 0`; nothing where every rank has all.
+  /// ` of stretch 0`; empty if every rank has all.
   std::string of_stretch(std::uint32_t stretch) const { return program_.stretches[stretch].cut.axes.empty() ? "" : " of stretch " + number(stretch); }
   std::string samples(const CallStretch& call) const { return "samples " + number(call.first) + " +" + number(program_.stretches[call.stretch].extent) + of_stretch(call.stretch); }
 
@@ -129,7 +129,7 @@ class CallPrinter {
     out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", attention_shape(a) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
   }
 
-  /// Whether the members' blocks of a part have different sizes.
+  /// Whether the members' shards of a part have different sizes.
   bool differ(const PiperCommAction& comm, const PiperPart& part) const {
     return (comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER) && part.elements % members_[comm.communicator] != 0;
   }
@@ -150,7 +150,7 @@ class CallPrinter {
     out_ += line(kCalls[comm.op], text + (copies ? "" : ", communicator " + number(comm.communicator)));
   }
 
-  /// One after the other, each to or from its owner.
+  /// One after the other, each to or from its member.
   void move_blocks(const PiperCommAction& comm, const PiperPart& part) {
     const bool sums = comm.op == PIPER_REDUCE_SCATTER;
     const std::uint32_t members = members_[comm.communicator];
@@ -166,8 +166,8 @@ class CallPrinter {
     }
   }
 
-  /// One NCCL call per piece, and per block where these differ in size, which NCCL moves by reduces and broadcasts alone; several calls are a group. Padding is cleared
-  /// before; a sum that is added to what lies there is made in place and then added, since NCCL does not.
+  /// One NCCL call per message part; one per shard if shards differ in size, with reduces and broadcasts; several calls are a group. Padding is
+  /// cleared first. A reduction that accumulates is made in place and then added, because NCCL does not accumulate.
   void communicate(const PiperCommAction& comm) {
     std::uint64_t moved = 0;
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
@@ -214,7 +214,7 @@ std::vector<std::vector<std::uint32_t>> member_counts(const dag::Dag& dag, const
 std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
                         const std::vector<std::uint32_t>& members) {
   std::string text = CallPrinter(program, bodies, kernels, steps, members).run();
-  // Calls without a text behind them end with their name.
+  // Calls without further text end with their name.
   for (std::size_t at = text.find(" \n"); at != std::string::npos; at = text.find(" \n", at == 0 ? 0 : at - 1)) text.erase(at, 1);
   return text;
 }
@@ -226,7 +226,7 @@ std::string own_attention_text(const std::vector<KernelBody>& bodies) {
       const auto* const call = std::get_if<LibraryCall>(&step);
       if (call == nullptr || call->kind != PIPER_CALL_ATTEND || call->attend.form != PIPER_ATTEND_OWN) continue;
       const char* const refusal = attention_refusal(call->attend);
-      if (refusal == nullptr) continue;  // asked for
+      if (refusal == nullptr) continue;  // requested
       lines.insert("attention " + attention_shape(call->attend) + " is the slow kernel of piper, not LibTorch's: " + refusal + "\n");
     }
   }

@@ -9,7 +9,8 @@
 //     p2p 0  Send.stage0.mb1  gpt.pipe:20:5  after compute 3
 //       ncclSend    2048 f32 from 9216, communicator 0
 //
-// Elements of a communication are the count that the call is given, as NCCL_DEBUG=INFO prints it: of ncclReduceScatter and ncclAllGather one member's block.
+// Elements of a communication are the count argument of the call, as NCCL_DEBUG=INFO prints it: for ncclReduceScatter and ncclAllGather one member's
+// shard.
 
 #include <string>
 #include <vector>
@@ -20,14 +21,14 @@
 
 namespace piper::backend::cuda {
 
-/// Per role, how many members each of its communicators has.
+/// Per role, the number of members of each of its communicators.
 std::vector<std::vector<std::uint32_t>> member_counts(const dag::Dag& dag, const ProgramSet& programs);
 
-/// `steps`: per body, what KernelSet::add gave. `members`: of the role.
+/// `steps`: per body, the result of KernelSet::add. `members`: of the role.
 std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
                         const std::vector<std::uint32_t>& members);
 
-/// One line per shape of attention that LibTorch's kernels do not take, with the reason.
+/// One line per shape of attention that LibTorch's kernels do not support, with the reason.
 std::string own_attention_text(const std::vector<KernelBody>& bodies);
 
 /// `rank 3: communicator 0 of ranks 1 -> 3, communicator 1 of ranks 2, 3`: one line per rank.

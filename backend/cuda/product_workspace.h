@@ -1,5 +1,5 @@
 #pragma once
-// How much scratch the plan has for a matrix product of cuBLASLt. The algorithm is chosen among those that need no more.
+// The scratch of a matrix product of cuBLASLt. Only algorithms that need at most this much are considered.
 
 #include <algorithm>
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace piper::backend::cuda {
 
-/// What NVIDIA recommends for Hopper and later.
+/// NVIDIA's recommendation for Hopper and later.
 inline constexpr std::uint64_t kMostProductWorkspace = std::uint64_t{32} << 20;
 
-/// With PIPER_WORKSPACE_ALIGNMENT bytes of slack. Sums are split only where cuBLASLt offers nothing else (runtime/cuda/cublas_lt.h), so what an algorithm stages is of the order of its result: four of it in f32, and no less than a page.
+/// With PIPER_WORKSPACE_ALIGNMENT bytes of slack. Split-K is used only if cuBLASLt offers nothing else (runtime/cuda/cublas_lt.h), so an algorithm
+/// needs scratch of the order of its result: four times the result in f32, and at least a page.
 inline std::uint64_t product_workspace(const PiperGemm& call) {
   constexpr std::int64_t kPage = 4096;
   constexpr std::uint64_t kResults = 4;

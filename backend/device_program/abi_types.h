@@ -1,5 +1,5 @@
 #pragma once
-// How parameters start and what optimizers keep, as the runtime's ABI numbers them.
+// The ABI numbers of parameter initializations and optimizers.
 
 #include "backend/dtypes.h"
 #include "ir/directive/directive.h"

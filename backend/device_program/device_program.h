@@ -1,8 +1,8 @@
 #pragma once
-// Device programs: what the ranks of each role execute, as tables of plain numbers with names beside them.
+// Device programs: the instructions of each role, as tables of plain numbers with names beside them.
 //
-// Guarantees: a program holds no rank constant; what differs between the ranks of a role (members of communicators, which samples, which block of a bucket) is
-// reached through positions in tables that each rank brings (rank_tables.h). Nothing refers to the DAG: a program outlives it.
+// Guarantees: a program has no rank constants; facts that differ between the ranks of a role (members of communicators, samples, shards of buckets)
+// are read from tables of each rank (rank_tables.h). Nothing refers to the DAG, so a program may outlive it.
 //
 //   const ProgramSet programs = make_programs(dag);     // dag.level == planned
 //   programs.roles[0].role == "pp0"
@@ -27,8 +27,8 @@ namespace piper::backend {
 struct Instruction {
   enum class Kind : std::uint8_t {
     run,          // a kernel body: chunk, sum_squares, norm or update
-    load,         // one operand: where the samples go
-    count,        // operands: targets of each instance, then where the count goes
+    load,         // one operand: the destination of the samples
+    count,        // operands: targets of each instance, then the destination of the count
     report,       // one operand per value; the last one of a masked loss is its count, an f64
     communicate,  // an entry of its stream's table
   } kind = Kind::run;
@@ -36,20 +36,20 @@ struct Instruction {
   std::uint32_t first_wait = 0, num_waits = 0;               // into DeviceProgram::waits
   std::uint32_t first_operand = 0, num_operands = 0;         // into DeviceProgram::operands; run: inputs, outputs, workspace if the body needs one
   std::uint32_t body = 0, first_accumulate = 0;              // run: into ProgramSet::bodies; into DeviceProgram::accumulate, one per output
-  std::uint32_t first_stretch = 0, num_stretches = 0;        // into DeviceProgram::call_stretches; run: those of the body; load: the samples
+  std::uint32_t first_stretch = 0, num_stretches = 0;        // into DeviceProgram::call_stretches; run: intervals of the body; load: the samples
   std::uint32_t subject = 0;                                 // load: the input; report: the loss, or PIPER_NORM
-  std::uint64_t elements = 0;                                // count: of each operand, i64
-  std::int32_t ignore = 0;                                   // count: the number that does not count
+  std::uint64_t elements = 0;                                // count: elements of each operand, i64
+  std::int32_t ignore = 0;                                   // count: the ignored target
   bool counted = false;                                      // report: of a masked loss
-  PiperDType dtype = PIPER_F64;                              // report: of the values
+  PiperDType dtype = PIPER_F64;                              // report: type of the values
 };
 
-/// What messages call an action.
+/// The name and location of an action in messages.
 struct ActionName {
   std::string name;
   std::uint32_t file = 0;  // into DeviceProgram::files
-  std::uint32_t line = 0, column = 0;  // line 0: no place
-  std::uint32_t end_line = 0, end_column = 0;  // behind the last character
+  std::uint32_t line = 0, column = 0;  // line 0: no location
+  std::uint32_t end_line = 0, end_column = 0;  // after the last character
 };
 
 struct ProgramStream {
@@ -59,10 +59,10 @@ struct ProgramStream {
   std::vector<std::uint32_t> action_of;   // per position: into DeviceProgram::instructions
 };
 
-/// What every rank of the role has a stretch of: samples, or the elements of a bucket. Where these are in the whole batch the calls say.
+/// Samples, or elements of a bucket, of which every rank of the role has an interval. Calls add the position in the whole batch.
 struct ProgramStretch {
   Cut cut;
-  std::uint64_t extent = 0;  // of each rank's: the bodies are made for it
+  std::uint64_t extent = 0;  // of each rank's interval; the bodies are made for it
 };
 
 struct ProgramParam {
@@ -74,12 +74,12 @@ struct ProgramParam {
 struct DeviceProgram {
   std::string role;              // `pp0`
   std::string hash;              // 32 hex digits over everything below and the bodies that are run
-  std::vector<std::int32_t> at;  // per mesh axis the coordinate, or DeviceSet::kWhole: any that no role singles out
+  std::vector<std::int32_t> at;  // per mesh axis the coordinate, or DeviceSet::kWhole for any without a role of its own
   std::uint64_t arena_bytes = 0, state_bytes = 0, host_bytes = 0, host_state_bytes = 0, scalars_offset = 0;
 
   std::vector<Instruction> instructions;  // issue order
   std::vector<ActionName> names;          // per instruction
-  std::vector<std::uint32_t> places;      // per instruction: of its node in the linear order of all of them, of which every rank's issue order is a part
+  std::vector<std::uint32_t> places;      // per instruction: position of its node in the global linear order
   std::vector<std::string> files;
   std::vector<PiperWait> waits;
   std::vector<PiperPart> parts;
@@ -87,8 +87,8 @@ struct DeviceProgram {
   std::vector<std::uint8_t> accumulate;
   std::vector<ProgramStream> streams;
   std::vector<ProgramParam> params;
-  std::vector<dag::CommunicatorId> communicators;  // of the plan, ascending: PiperRank::communicators in this order
-  std::vector<ProgramStretch> stretches;           // PiperRank::stretches in this order; all different
+  std::vector<dag::CommunicatorId> communicators;  // communicators of the plan, ascending: PiperRank::communicators in this order
+  std::vector<ProgramStretch> stretches;           // PiperRank::stretches in this order; all distinct
   std::vector<CallStretch> call_stretches;
 };
 
@@ -106,13 +106,15 @@ struct ProgramSet {
   std::vector<DeviceProgram> roles;   // as in dag::Plan::roles
 };
 
-/// Bytes of workspace that one run of a chunk, sum_squares, norm or update node needs: what the plan reserves as its last operand.
+/// Bytes of workspace that one run of a chunk, sum_squares, norm or update node needs, which the plan reserves as its last
+/// operand.
 dag::WorkspaceBytes workspace_bytes(Target target = Target::cpu);
 
-/// Projects a planned DAG. Reads it alone; names and types that the optimizer's bodies need are interned in its context. The plan has the workspaces of `target`.
+/// Projects a planned DAG without changing it, except that names and types for the optimizer's bodies are interned in its context. The plan must have
+/// the workspaces of `target`.
 ProgramSet make_programs(const dag::Dag& dag, Target target = Target::cpu);
 
-/// What `show program` prints: one line per instruction in issue order.
+/// The text of `show program`: one line per instruction in issue order.
 std::string print(const DeviceProgram& program, const std::vector<KernelBody>& bodies);
 
 /// `4096, 8192`.

@@ -30,7 +30,7 @@ struct Phase {
   std::vector<const PiperEnqueue*> enqueue;        // per role
 };
 
-/// The hash of a program whose products are taken so.
+/// The hash of a program with these libraries of products.
 std::string with_products(const std::string& hash, const std::string& products) {
   if (products.empty()) return hash;
   llvm::SHA1 sha;
@@ -88,7 +88,7 @@ void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target targ
   }
 }
 
-/// What was built, or without it what walks over the same tables. On CUDA the tables are those of the interpreter either way: nothing there computes on the host.
+/// The built program, or the interpreter of the same tables. On CUDA always the interpreter's tables, because no step computes on the host.
 void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, bool generated, const LoadedProgram*& loaded) {
   if (target != Target::cpu || !generated) interpret(phase);
   for (const DeviceProgram& program : phase.set.roles) {
@@ -149,7 +149,7 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
       if (!dim.sampled) per_sample *= static_cast<std::uint64_t>(dim.extent);
       if (dim.sampled && i == 0) batch = static_cast<std::uint64_t>(dim.extent);
     }
-    // Integers stand for tokens and labels; features of a sample are no tokens.
+    // Integers are tokens and labels; features of a sample are no tokens.
     if (type.dtype == tensor::DType::i64) tokens = std::max(tokens, per_sample);
     inputs.push_back(input(dag, tensor::InputId::at(i)));
   }

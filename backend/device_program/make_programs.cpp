@@ -38,14 +38,14 @@ class Bodies {
     if (known == kNone) known = add(build_kernels(dag_.bodies[body.index()], target_), dag_.context->text(dag_.bodies[body.index()].name));
     return known;
   }
-  /// `elements`: of the bucket, or of a block of it.
+  /// `elements`: of the bucket, or of a shard of it.
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const auto [entry, fresh] = updates_.try_emplace({layout.cut, elements}, 0);
     if (fresh) {
       const UpdateBody made = update_body(*dag_.context, optimizer_, layout.parameters, elements);
       KernelBody body = build_kernels(made.body, target_, made.in_place);
-      // What is not cut lies whole, and the rank works on its block of it; the optimizer's state is that of the rank's block alone.
+      // The rank works on its shard; states that are not sharded are full buffers, the optimizer's state is only the rank's shard.
       if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::parameters)) put_in_blocks(body, {0, body.num_inputs});
       if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients)) put_in_blocks(body, {1});
       entry->second = add(std::move(body), numbered("update", updates_.size()));
@@ -55,7 +55,7 @@ class Bodies {
   std::uint32_t sum_squares(const dag::Bucket& bucket) {
     const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const bool whole = layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients);  // the gradients of which a block is squared
+    const bool whole = layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients);  // the gradients of which a shard is squared
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
       KernelBody body = build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
@@ -75,7 +75,7 @@ class Bodies {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  /// Buckets of one shape share a body, so its name is not that of a bucket.
+  /// Buckets of one shape share a body, so it is not named by a bucket.
   static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
   static void put_in_blocks(KernelBody& body, std::initializer_list<BufferIndex> ports) {
     if (body.stretches.empty()) body.stretches = {"element"};
@@ -92,13 +92,13 @@ class Bodies {
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
-  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;  // by what is cut, and elements
+  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;  // by interval and elements
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
   std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;
 };
 
-/// Per communication: its number among all, as the linear order comes to them. Ids follow from how a DAG was made, by passes or from text.
+/// Per communication: its number in the linear order, because ids depend on whether passes or a text made the DAG.
 std::vector<std::uint32_t> message_numbers(const Dag& dag) {
   constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<std::uint32_t> numbers(dag.comms.size(), kNone);
@@ -172,7 +172,7 @@ class Projection {
   }
   void operand(std::uint64_t offset) { out_.operands.push_back(offset); }
 
-  /// Its number among those of the role: what it is a stretch of counts, not where that is.
+  /// Its number among the role's intervals, which are distinct by their sharding, not by their position in the batch.
   std::uint32_t stretch_of(const Cut& cut) {
     const Cut own{whole(cut.of.extent), cut.axes};
     const auto found = std::find_if(out_.stretches.begin(), out_.stretches.end(), [&](const ProgramStretch& each) { return each.cut == own; });
@@ -265,7 +265,7 @@ class Projection {
     finish_run(made, body);
   }
 
-  /// One vector of sums per bucket: of its parameters, or one of this rank's block.
+  /// One vector of sums per bucket: of its parameters, or one for this rank's shard.
   void run_sum_squares(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const std::uint32_t body = bodies_.sum_squares(bucket);
@@ -287,7 +287,7 @@ class Projection {
     finish_run(made, body);
   }
 
-  /// The whole bucket at once, or this rank's block of it: parameters, gradients and slots are flat, with the same gaps.
+  /// The whole bucket at once, or this rank's shard: parameters, gradients and slots are flat, with the same padding.
   void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const std::uint32_t numbers = num_inputs - (bucket.state_on_host ? 1 : 0);  // the last input is the optimizer state that came from the host
@@ -362,7 +362,7 @@ class Projection {
       const auto inputs = dag_.inputs_of(node);
       for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
     } else {
-      // Where the own contribution stands among the outputs of a gather.
+      // The position of the rank's own contribution among the outputs of a gather of lists.
       std::uint32_t own = 0;
       if (gathers_members(node.kind)) {
         for (const dag::NodeId member : dag_.comms[node.comm.index()].members) {
@@ -380,7 +380,8 @@ class Projection {
     out_.streams[made.stream].comm.push_back(comm);
   }
 
-  /// A bucket whose state is cut moves as it lies: all of it, or where blocks are summed over further devices this rank's.
+  /// A bucket with sharded state moves with its padding: all of it, or this rank's shard if shards are reduced over further
+  /// devices.
   PiperPart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
@@ -400,7 +401,7 @@ class Projection {
     return part;
   }
 
-  /// Whole gradients that live for a while lie where other values lay: what no parameter fills is not part of the sum.
+  /// Full gradients with a live range within the step reuse bytes of other values, so padding is not part of the sum.
   void clear_padding(const dag::Action& action, dag::BucketId id) {
     const dag::Bucket& bucket = dag_.buckets[id.index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
@@ -480,7 +481,7 @@ class Projection {
     }
   }
 
-  /// Whether the devices of this role lie in a set.
+  /// Whether the devices of this role are in a set.
   bool in_set(DeviceSetId id) const {
     const DeviceSet& set = dag_.device_sets[id];
     for (std::size_t a = 0; a < set.at.size(); ++a) {
@@ -496,7 +497,7 @@ class Projection {
   const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
   std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
-  std::vector<std::uint32_t> device_;  // coordinates of one of the role
+  std::vector<std::uint32_t> device_;  // coordinates of one device of the role
 };
 
 std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {

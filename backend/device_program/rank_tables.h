@@ -1,5 +1,5 @@
 #pragma once
-// What differs between the ranks of a role: who sits at the other ends of its communicators, and what it has of samples and buckets that axes cut.
+// Facts that differ between the ranks of a role: the members of its communicators, and its intervals of sharded samples and buckets.
 //
 // Guarantees: the members of a communicator see the same id and the same members in the same order: source and destination of a pair; the
 // member sets of a group in their order, each in coordinate order. Ids are unique from `first_id` on.
@@ -21,10 +21,10 @@ namespace piper::backend {
 class CommunicatorIds {
  public:
   CommunicatorIds(const dag::Dag& dag, std::uint32_t first_id);
-  /// Of the instance that the device of these coordinates belongs to.
+  /// The id of the instance that contains the device of these coordinates.
   std::uint32_t of(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) const;
   std::uint32_t end() const { return first_.back(); }
-  /// The members of that instance: one list that they share, for one of each would grow with the square of the ranks.
+  /// The members of that instance, in one shared list, because one list per member would be quadratic in the ranks.
   std::shared_ptr<const std::vector<std::uint32_t>> members(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates);
 
  private:
@@ -40,11 +40,11 @@ struct RankTables {
   RankTables(RankTables&&) = default;
 
   std::vector<PiperCommunicator> communicators;      // as DeviceProgram::communicators
-  std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;  // what they point to
+  std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;  // the targets of their pointers
   std::vector<PiperStretch> stretches;                                     // as DeviceProgram::stretches
 };
 
-/// The role of a device: the one that holds it and singles out most of its coordinates.
+/// The role of a device: the matching one with the most fixed coordinates.
 std::size_t role_of(const ProgramSet& programs, const std::vector<std::uint32_t>& coordinates);
 
 }  // namespace piper::backend

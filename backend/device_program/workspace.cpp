@@ -1,4 +1,4 @@
-// What the plan must reserve for a node beside its operands.
+// The workspace of a node beside its operands.
 #include "backend/device_program/device_program.h"
 #include "backend/kernel/update_body.h"
 #include "ir/dag/bucket_layout.h"
@@ -17,7 +17,7 @@ std::int64_t bytes_for(const dag::Dag& dag, const dag::Node& node, Target target
       const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];
       return scratch_bytes(sum_squares_body(*dag.context, bucket_layout(dag, bucket).sums, squared_elements(dag, bucket)), target);
     }
-    // An update is one pointwise kernel in place: it keeps nothing in memory between.
+    // An update is one pointwise kernel in place, without intermediate values in memory.
     case dag::NodeKind::update: case dag::NodeKind::load: case dag::NodeKind::count: case dag::NodeKind::accumulate: case dag::NodeKind::report: case dag::NodeKind::send:
     case dag::NodeKind::recv: case dag::NodeKind::offload: case dag::NodeKind::fetch: case dag::NodeKind::all_reduce:
     case dag::NodeKind::reduce_scatter: case dag::NodeKind::gather: case dag::NodeKind::all_gather: return 0;

@@ -211,7 +211,7 @@ class Emission {
   void step() {
     out_ += "\n// ---- the compute stream ----------------------------------------------------------------------------------------------\n";
     out_ += R"(
-// Out of line: a step has one of each per action.
+// Out of line, because a step has one of each per action.
 [[maybe_unused]] static __attribute__((noinline)) int await(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position, uint32_t distance) {
   return piper_wait(api, rank, stream, position, distance);
 }
@@ -273,7 +273,7 @@ class Emission {
 )";
     }
     out_ += "struct Action {\n  uint32_t action, what, call, first_wait, num_waits;\n};\nstatic const Action schedule[] = {\n";
-    // `what`: a body by its place among those in use, then load, then one number per report and per count.
+    // `what`: a body by its position among those in use, then load, then one number per report and per count.
     std::vector<std::uint32_t> what(bodies_.size(), 0);
     for (std::uint32_t i = 0; i < used_.size(); ++i) what[used_[i]] = i;
     const auto load = static_cast<std::uint32_t>(used_.size());

@@ -1,6 +1,6 @@
 #pragma once
-// The enqueuing function of a role without a compiler: it walks the instructions of the device program and asks the device for the same calls, in the same order, as the generated one
-// (../cuda/emit_enqueue.h).
+// The enqueuing function of a role without a compiler: it walks the instructions of the device program and makes the same device calls in the same
+// order as the generated one (../cuda/emit_enqueue.h).
 //
 //   const InterpretedEnqueue role(programs.roles[0], programs.bodies, kernels, steps);
 //   role.table().enqueue(&role.table(), &device, &rank, 0, role.table().num_actions);
@@ -13,10 +13,10 @@
 
 namespace piper::backend {
 
-/// One role. What it is made from must outlive it.
+/// One role. Its arguments must outlive it.
 class InterpretedEnqueue {
  public:
-  /// `steps`: per body, what KernelSet::add gave.
+  /// `steps`: per body, the result of KernelSet::add.
   InterpretedEnqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const cuda::KernelSet& kernels, const std::vector<std::vector<cuda::BodyStep>>& steps);
   InterpretedEnqueue(const InterpretedEnqueue&) = delete;
 

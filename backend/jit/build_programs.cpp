@@ -1,4 +1,4 @@
-// Compiles generated sources in parallel processes and loads what comes out.
+// Compiles generated sources in parallel processes and loads the objects.
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -40,15 +40,15 @@ std::vector<std::string> words(const std::string& text) {
   return list;
 }
 
-/// What kept a compiler from finishing, when it is no fault of the code: in words, and whether memory ran out or a file could not be written, as far as
-/// one can see.
+/// The reason why a compiler did not finish, if the code is not at fault: a text, and whether memory ran out or a file could not be written, as far
+/// as known.
 struct Outside {
   std::string cause;
   bool memory = false;
   int file = 0;  // the error of a file that could not be written
 };
 
-/// The driver of a compiler lives on when a part of it is killed, and says so in a line of its own.
+/// A compiler driver survives the kill of one of its processes and reports it in a line of its own.
 std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end) {
   if (child.error != 0) {
     const bool file = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
@@ -78,7 +78,7 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
   return std::nullopt;
 }
 
-/// Whether commands get less of a stack than compilers count on; g++ itself raises what it may raise.
+/// Whether commands get a smaller stack than compilers need; g++ itself raises the limit as far as allowed.
 bool has_small_stack() {
   constexpr rlim_t kUsual = rlim_t{8} << 20;
   rlimit stack{};
@@ -87,7 +87,7 @@ bool has_small_stack() {
 
 struct Compiler {
   std::vector<std::string> command;
-  std::string version;  // what it says about itself
+  std::string version;  // its version text
 };
 
 std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tried) {
@@ -112,7 +112,7 @@ std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tr
   return std::nullopt;
 }
 
-/// `-march=native` means another thing on another processor, and caches are shared between machines.
+/// The meaning of `-march=native` depends on the processor, and machines may share a cache.
 std::string processor() {
   std::string text, kept;
   if (!read_file("/proc/cpuinfo", text)) return {};
@@ -123,7 +123,7 @@ std::string processor() {
   return kept;
 }
 
-/// A folder of this process, removed with everything in it unless something in it is to be looked at.
+/// A folder of this process, removed with its content unless the user needs a file in it.
 struct TemporaryFolder {
   std::string path;
   bool keep = false;
@@ -154,7 +154,7 @@ std::optional<Unwritten> write_headers(const ObjectCache& cache, const std::stri
   return std::nullopt;
 }
 
-/// The system's words, in lower case like every message.
+/// The system's message, in lower case like every message.
 std::string words_of(const std::error_code& error) {
   std::string text = error.message();
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
@@ -194,7 +194,7 @@ class Build {
   }
 
  private:
-  /// Nobody wants the programs any more. A source that has no object yet stays: another process may be compiling it.
+  /// The build was cancelled. A source without an object stays, because another process may be compiling it.
   bool stopped() const { return can_be_read(options_.stop); }
 
   /// The report of a cache that is not used, with its remedy.
@@ -236,12 +236,12 @@ class Build {
     return true;
   }
 
-  /// Builds and loads in the folder at hand.
+  /// Builds and loads in the current folder.
   Built build(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
     const std::string headers = std::string(kHeaderFolder) + headers_digest().substr(0, 16);
     if (const auto unwritten = write_headers(cache_, headers)) return cannot_use(*unwritten);
     include_ = cache_.path(headers);
-    // It may be older than the permissions that its parent has now.
+    // It may have been made before the current permissions of its parent.
     for (const embedded::File& file : embedded::program_headers()) {
       const std::string folder = fs::path(include_ + "/" + std::string(file.path)).parent_path();
       if (auto distrust = distrust_of_folder(folder)) return cannot_use({folder, std::make_error_code(std::errc::permission_denied), std::move(distrust)});
@@ -250,7 +250,7 @@ class Build {
     for (const std::string& word : compiler_.command) common += word + "\n";  // `CXX` may add flags
     common += compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
     names_.clear();
-    // A file name is shorter than a name may be; the digest tells files apart.
+    // File names are shorter than names may be; the digest keeps them distinct.
     for (const ProgramSource& source : sources) names_.push_back(source.name.substr(0, kNameInFile) + "-" + digest(common + source.text).substr(0, 24));
 
     std::vector<std::size_t> missing;
@@ -289,7 +289,7 @@ class Build {
     return Built::done;
   }
 
-  /// Whether the numbers of the self-check are the evaluator's.
+  /// Whether the numbers of the self-check equal the evaluator's.
   bool computes_right(const LoadedProgram& check) {
     const std::string difference = check_->difference(*check.program());
     if (difference.empty()) return true;
@@ -321,7 +321,7 @@ class Build {
       const std::string& name = names_[done.index];
       const CommandEnd end = finish(done.child, options_.stop);
       if (end.good()) {
-        if (access(done.aside.c_str(), F_OK) != 0) return;  // it made nothing: loading says so
+        if (access(done.aside.c_str(), F_OK) != 0) return;  // it made no object, which loading reports
         if (const std::error_code error = cache_.store_object(done.aside, name + ".so")) {
           unwritten = {cache_.path(name + ".so"), error};
         } else {
@@ -356,7 +356,7 @@ class Build {
     return unwritten ? cannot_use(std::move(*unwritten)) : Built::done;
   }
 
-  /// What a compiler was given and no longer had: somebody clears the cache.
+  /// The first input file that is missing because the cache was cleared meanwhile; nothing if all exist.
   std::optional<std::string> removed(const std::string& name) const {
     std::vector<std::string> given = {cache_.path(name + ".cpp")};
     for (const embedded::File& file : embedded::program_headers()) given.push_back(include_ + "/" + std::string(file.path));
@@ -374,7 +374,7 @@ class Build {
     return start(command);
   }
 
-  /// Whether the compiler takes a program that nothing can be wrong with: one that lacks its parts, or does not know a flag, refuses that as well.
+  /// Whether the compiler accepts an empty program: an incomplete one, or one that does not know a flag, refuses that too.
   bool compiles_anything() const {
     const std::string name = fs::path(cache_.path_aside("empty")).filename().string();
     if (cache_.store_text(name + ".cpp", "")) return true;
@@ -412,7 +412,7 @@ class Build {
 
   bool load(std::size_t i, ProgramSort sort, std::vector<LoadedProgram>& made, std::string& reason) {
     const std::string path = cache_.path(names_[i] + ".so");
-    // An object of `g++ -ffast-math` makes its thread flush subnormal numbers: that is undone.
+    // Loading an object of `g++ -ffast-math` makes the thread flush subnormal numbers; this restores the mode.
     std::fenv_t arithmetic;
     std::fegetenv(&arithmetic);
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -439,7 +439,7 @@ class Build {
   const JitOptions& options_;
   DiagnosticSink& sink_;
   TemporaryFolder temporary_;
-  ObjectCache cache_;  // of the user, or in the temporary folder
+  ObjectCache cache_;  // the user's, or in the temporary folder
   std::optional<Unwritten> unwritten_;  // there
   std::optional<SelfCheck> check_;      // the last of the sources
   Compiler compiler_;
@@ -460,7 +460,8 @@ LoadedProgram::~LoadedProgram() {
 
 std::string machine_flags() {
 #ifdef __x86_64__
-  // g++ 12 takes some permutations of eight doubles for such within lanes of two (`vpermilpd` for {0, 1, 2, 4, 4, 5, 6, 7}): no vectors of 512 bits.
+  // No 512-bit vectors, because g++ 12 takes some permutations of eight doubles for ones within lanes of two (`vpermilpd` for {0, 1, 2, 4, 4, 5, 6,
+  // 7}).
   return "-march=native -mprefer-vector-width=256";
 #else
   return "-march=native";
@@ -470,11 +471,11 @@ std::string machine_flags() {
 std::string compiler_flags() {
   std::string flags = std::string(kKernelFlags) + " " + machine_flags() + " -fPIC -shared -fno-exceptions -fno-rtti -g1";
 #ifdef __SANITIZE_THREAD__
-  // The counters that a program moves order its threads: the sanitizer must see them.
+  // The counters that a program advances order its threads, so the sanitizer must see them.
   flags += " -fsanitize=thread";
 #endif
 #ifdef __SANITIZE_ADDRESS__
-  // A program writes into memory that it did not allocate: an index beyond it must end the run.
+  // A program writes into memory that it did not allocate, so an index out of range must end the run.
   flags += " -fsanitize=address,undefined -fno-sanitize-recover=undefined";
 #endif
   return flags;

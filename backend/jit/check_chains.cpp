@@ -12,7 +12,7 @@ using tensor::Built;
 using tensor::Op;
 using tensor::ValueId;
 
-/// A body in the making.
+/// A body under construction.
 class Chain {
  public:
   Chain(Context& context, tensor::DType dtype, std::int64_t batch, std::int64_t dim)
@@ -23,7 +23,7 @@ class Chain {
     y = leaf("y", type);
   }
 
-  /// One row of the type of `x`.
+  /// A value with one row of the type of `x`.
   ValueId row() { return leaf("z", {graph_.type(x).dtype, {graph_.type(x).dims.back()}}); }
 
   // ---- operations; `at` and `places` count along `dim`
@@ -101,7 +101,7 @@ void wide_pads(Chain& c) {
   c.output(c.sum_batch(c.op(Op::mul, {c.slice(wide, 1, c.extent() + 1), c.op(Op::div, {c.x, c.offset(c.op(Op::square, {c.y}), 0.5)})})), PortKind::grad);
 }
 
-/// Numbers that are read only where a comparison with a row that all share comes out one way.
+/// Numbers that are read only under a comparison with a shared row.
 void selected_rows(Chain& c) { c.output(c.op(Op::select_lt, {c.x, c.row(), c.y})); }
 
 /// Exponentials and sums of whole rows.

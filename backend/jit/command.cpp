@@ -22,10 +22,11 @@ namespace {
 
 constexpr int kMillisecondsToEnd = 2000;
 
-/// Ends its group when nobody holds the other end of its input any more: with time to remove files first. What ends the group otherwise is not for it.
+/// The guard ends its group when the other end of its input is closed, with time to remove files first. It ignores the signals that ask the group to
+/// end.
 constexpr const char* kGuard = "trap '' HUP INT QUIT TERM PIPE; read nothing; kill -TERM 0; sleep 1; kill -KILL 0";
 
-/// A place for the input and output of a command that is started.
+/// Redirections of the input and output of a new command.
 class Files {
  public:
   Files() { posix_spawn_file_actions_init(&actions_); }
@@ -40,7 +41,7 @@ class Files {
   posix_spawn_file_actions_t actions_;
 };
 
-/// Starts words[0] in a process group (0: one of its own); gives why it could not be.
+/// Starts words[0] in a process group (0: a new one); returns the error.
 int spawn(const std::vector<std::string>& words, char** environment, const Files& files, pid_t group, pid_t& pid) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -94,7 +95,7 @@ class Words {
   std::size_t said_ = 0;
 };
 
-/// Reads what is there; false at the end.
+/// Reads the available output; false at the end.
 bool read_words(int file, Words& words) {
   char part[1 << 16];
   const ssize_t got = read(file, part, sizeof part);
@@ -108,7 +109,7 @@ bool has_ended(pid_t process) {
   return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == process;
 }
 
-/// Asks the group to end, and makes it after a while, as told by the clock.
+/// Asks the group to end, and kills it after a timeout.
 class Ending {
  public:
   using Clock = std::chrono::steady_clock;
@@ -149,7 +150,7 @@ Command start(const std::vector<std::string>& words) {
   }
   command.words = said[0];
   fcntl(command.words, F_SETFL, O_NONBLOCK);
-  // The guard is there before there is anything to be guarded.
+  // The guard is started before the command.
   Files of_guard, of_command;
   of_guard.use(life[0], 0);
   of_guard.use_nothing(1);
@@ -168,7 +169,7 @@ Command start(const std::vector<std::string>& words) {
 CommandEnd finish(const Command& command, int stop, const std::function<void(std::string_view)>& said) {
   CommandEnd end{.status = -1};
   if (command.error == 0) {
-    // An old kernel has no such file: there one looks now and then.
+    // An old kernel has no such file, so this polls.
     const int process = static_cast<int>(syscall(SYS_pidfd_open, command.pid, 0));
     pollfd files[] = {{process, POLLIN, 0}, {command.words, POLLIN, 0}, {stop, POLLIN, 0}};
     Words words(said);
@@ -182,7 +183,7 @@ CommandEnd finish(const Command& command, int stop, const std::function<void(std
       ending.make_if_late();
     }
     if (process >= 0) close(process);
-    // What it has started may hold its output open, and goes on writing.
+    // Processes that it has started may keep its output open and write to it.
     while (words.said() <= kMostWords && can_be_read(command.words) && read_words(command.words, words)) {
     }
     int status = 0;

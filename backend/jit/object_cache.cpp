@@ -26,7 +26,7 @@ constexpr std::size_t kTail = kSeal.size() + 40;
 
 constexpr std::string_view kAside = ".part";
 
-/// Whether a file is one in the making: its name, a process and a count, and perhaps an ending that a compiler wants.
+/// Whether a file is an unfinished one: its name, a process and a count, and perhaps an ending for the compiler.
 bool is_aside(std::string_view name) {
   const std::size_t end = name.rfind(kAside);
   const std::size_t behind = end + kAside.size();
@@ -42,7 +42,7 @@ bool is_aside(std::string_view name) {
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
-/// Writes behind what the file has, and closes it.
+/// Appends to the file and closes it.
 std::error_code write_all(int file, std::string_view text) {
   if (file < 0) return last_error();
   std::error_code error;
@@ -59,24 +59,24 @@ std::error_code write_all(int file, std::string_view text) {
   return error;
 }
 
-/// A new file. What has its name is a leftover of a process with the number of this one.
+/// A new file. An existing one is a leftover of an earlier process with this process number.
 std::error_code write_new(const std::string& path, std::string_view text) {
   unlink(path.c_str());
   return write_all(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), text);
 }
 
-/// Makes what is missing of the path, for this user alone.
+/// Creates the missing folders of the path, for this user alone.
 std::error_code make_folders(const fs::path& path) {
   std::error_code error;
   if (path.empty() || fs::is_directory(path, error)) return {};
   if (mkdir(path.c_str(), 0700) == 0) return {};
-  if (errno == EEXIST) return fs::is_directory(path, error) ? std::error_code() : std::make_error_code(std::errc::not_a_directory);  // another process was quicker, or a file
+  if (errno == EEXIST) return fs::is_directory(path, error) ? std::error_code() : std::make_error_code(std::errc::not_a_directory);  // made by another process, or a file
   if (errno != ENOENT || !path.has_parent_path() || path.parent_path() == path) return last_error();
   if ((error = make_folders(path.parent_path()))) return error;
   return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? std::error_code() : last_error();
 }
 
-/// The text of a regular file that this user alone can have written. A pipe is not waited for.
+/// The text of a regular file that only this user can have written. Does not block on a pipe.
 bool read_own(const std::string& path, std::string& text, std::optional<Distrust>& distrust) {
   const int file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return false;
@@ -94,7 +94,7 @@ bool read_own(const std::string& path, std::string& text, std::optional<Distrust
   return good;
 }
 
-/// What stands behind an object; it is as long as kTail.
+/// The tail of an object, kTail bytes long.
 std::string seal(const std::string& name, std::string_view object) { return std::string(kSeal) + digest(name + "\n" + std::string(object)); }
 
 std::error_code put_in_place(const std::string& aside, const std::string& path) {
@@ -108,7 +108,7 @@ std::error_code put_in_place(const std::string& aside, const std::string& path) 
 
 bool read_file(const std::string& path, std::string& text) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) return false;  // a pipe would be waited for
+  if (!fs::is_regular_file(path, error)) return false;  // opening a pipe would block
   std::ifstream file(path, std::ios::binary);
   if (!file) return false;
   std::ostringstream all;
@@ -157,7 +157,7 @@ void ObjectCache::share() {
   lock_ = open(path("lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
   if (lock_ < 0) return;
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) remove_left_over();
-  // Where a disk knows no locks nothing is removed, and nothing else is lost.
+  // If a disk has no locks, leftovers stay; nothing else changes.
   while (flock(lock_, LOCK_SH) != 0 && errno == EINTR) {
   }
 }
@@ -166,7 +166,7 @@ void ObjectCache::remove_left_over() const {
   std::error_code ignored;
   for (fs::recursive_directory_iterator it(folder_, ignored); !ignored && it != fs::recursive_directory_iterator(); it.increment(ignored)) {
     const std::string name = it->path().filename();
-    // Other things that are kept beside the objects are not looked through.
+    // Other files beside the objects are ignored.
     if (it.depth() == 0 && !name.starts_with(kHeaderFolder)) it.disable_recursion_pending();
     if (is_aside(name)) unlink(it->path().c_str());
   }
@@ -190,7 +190,7 @@ std::error_code ObjectCache::store_text(const std::string& name, std::string_vie
 }
 
 std::error_code ObjectCache::store_object(const std::string& aside, const std::string& name) const {
-  // A compiler may make files that the group can write.
+  // A compiler may create files that the group can write.
   if (chmod(aside.c_str(), 0755) != 0) return last_error();
   std::string object;
   std::optional<Distrust> distrust;

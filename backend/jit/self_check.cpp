@@ -24,7 +24,7 @@ struct Size {
 /// Extents below, at and beyond those of a vector, in every type.
 constexpr Size kSizes[] = {{DType::f64, 4, 4}, {DType::f64, 4, 13}, {DType::f32, 4, 11}, {DType::bf16, 3, 5}};
 
-/// No two neighbours are equal, and few of the numbers are short.
+/// Neighbours differ, and few of the numbers have short mantissas.
 double number(std::size_t i) { return (static_cast<double>(i * 29 % 64) - 31) * 0.0483; }
 
 struct Arena {

@@ -1,5 +1,5 @@
 #pragma once
-// A program that shows whether the host's compiler keeps the law of values: small bodies, whose results the evaluator has, too.
+// A program that checks whether the host's compiler gives the evaluator's results: small bodies, compared bit for bit.
 //
 // Guarantees: the program is the same for the same version of piper, so the cache of objects builds it once per compiler, flags and processor; it runs in every process that
 // loads generated code, in less than a millisecond.
@@ -22,7 +22,7 @@ class SelfCheck {
 
   /// C++ that exports `piper_program_v1`; a step runs every body once.
   std::string source() const;
-  /// Where the step of the program leaves other numbers than the evaluator, in words; empty: nowhere.
+  /// A text about the first difference between the program's step and the evaluator; empty if there is none.
   std::string difference(const PiperProgram& program) const;
 
  private:

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel's
+constexpr int kMostLinks = 40;  // the limit of the kernel
 
 std::string user(uid_t id) {
   char text[1024];
@@ -36,7 +36,7 @@ std::optional<Distrust> writers(const std::string& path, const struct stat& stat
 
 Distrust unreadable(const std::string& path) { return {path, std::string("cannot be examined: ") + std::strerror(errno), false}; }
 
-/// Why a folder or link above a trusted folder is not trusted; nothing: it is.
+/// The reason why a folder or link above a folder is not trusted; nothing if it is.
 std::optional<Distrust> distrust_on_the_way(const std::string& path, const struct stat& status) {
   if (status.st_uid != 0 && status.st_uid != geteuid()) return owner(path, status.st_uid);
   if (S_ISLNK(status.st_mode) || (status.st_mode & S_ISVTX) != 0) return std::nullopt;

@@ -1,8 +1,8 @@
 #pragma once
-// Whether another user can have put there what is read back and run.
+// Whether another user may have written files that are read back and run.
 //
-// Guarantees: a folder is trusted when it belongs to the user of this process, and nobody but this user and root can write to it or replace it or a folder above it. In a
-// sticky folder (`/tmp`) others cannot replace what is not theirs. The walk follows links one by one and checks every folder on the way.
+// Guarantees: a folder is trusted if it belongs to the user of this process, and only this user and root can write to it or replace it or a folder
+// above it. In a sticky folder (`/tmp`) users cannot replace files of others. The walk follows links one by one and checks every folder on the path.
 //
 //   if (const std::optional<Distrust> distrust = distrust_of_folder("/home/me/.cache/piper")) print(distrust->path, distrust->reason);
 
@@ -12,8 +12,8 @@
 namespace piper::backend {
 
 struct Distrust {
-  std::string path;    // of the folder above, the link or the file that is at fault
-  std::string reason;  // `can be written by all users (mode 0777)`: goes on behind the path
+  std::string path;    // of the folder above, the link or the file at fault
+  std::string reason;  // `can be written by all users (mode 0777)`: continues a message after the path
   bool mode = false;   // its permissions are at fault, not its owner
 };
 

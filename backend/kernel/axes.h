@@ -1,5 +1,5 @@
 #pragma once
-// Axes of a body: dimensions that one loop can run over, whatever names values give them; and where values really come from.
+// Axes of a body: dimensions that one loop can run over, whatever their names in values; and the origins of values.
 //
 // `rename` joins the two names into one axis unless some value has both, so that renamed values still fuse. Values made by `permute`,
 // `broadcast` and joined `rename` are other views of the same registers (`source`); values made by any `rename` share memory (`memory`).
@@ -29,14 +29,14 @@ class Axes {
   Space space(tensor::ValueId value) const;
   std::int64_t extent(Axis axis) const { return extents_[axis]; }
   std::size_t size() const { return extents_.size(); }
-  /// The axis that a dimension of the value's type is.
+  /// The axis of a dimension of the value's type.
   Axis axis(tensor::ValueId value, Symbol dim) const;
 
-  /// Whose registers this value is.
+  /// The value whose registers this value shares.
   tensor::ValueId source(tensor::ValueId value) const { return sources_[value.index()]; }
-  /// Whose memory this value lies in.
+  /// The value whose memory this value shares.
   tensor::ValueId memory(tensor::ValueId value) const { return memories_[value.index()]; }
-  /// The number that all elements are, if that is known: fills and arithmetic on them.
+  /// The value of all elements, if it is a known constant: fills and arithmetic on them.
   std::optional<double> constant(tensor::ValueId value) const { return constants_[value.index()]; }
 
  private:

@@ -65,7 +65,7 @@ class Builder {
   Fusion fusion_;
   KernelBody out_;
   std::map<ValueId, BufferIndex> buffers_;
-  std::set<ValueId> needed_;  // by a step other than their own, or by a port
+  std::set<ValueId> needed_;  // values read by a step other than their own, or by a port
   NameScope names_{"action", "api", "arena", "arguments", "at", "check", "device", "element_stretch", "first_element", "first_sample", "queue", "rank", "sample_stretch", "workspace"};
 };
 
@@ -91,7 +91,7 @@ void Builder::add_ports() {
     const BufferIndex buffer = add(body_.outputs[i], KernelBuffer::Place::output, i);
     const ValueId memory = axes_.memory(body_.outputs[i].value);
     if (fusion_.home[memory.index()] == static_cast<int>(i)) buffers_[memory] = buffer;
-    // One pointer for both: reads come before the write of the same element.
+    // One pointer for both, because reads come before the write of the same element.
     if (i < in_place_.size() && in_place_[i] >= 0) buffers_[body_.inputs[static_cast<std::size_t>(in_place_[i])].value] = buffer;
   }
 }
@@ -172,7 +172,7 @@ LibraryCall Builder::library_call(const LibraryNode& made) {
   call.value = text(call.rounds ? made.rounded : graph_.result(node));
   call.accumulates = node.op == Op::contract_add;
   for (ValueId operand : graph_.operands(node)) call.operands.push_back(buffer_of(axes_.memory(operand)));
-  if (call.accumulates) call.operands.pop_back();  // what it adds to lies in its result
+  if (call.accumulates) call.operands.pop_back();  // its addend is in its result
   for (std::size_t r = 0; r < node.num_results; ++r) call.results.push_back(buffer_of(call.rounds ? made.rounded : graph_.result(node, r)));
   const auto product = [](std::span<const tensor::Dim> dims) {
     return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, [](std::int64_t n, const tensor::Dim& dim) { return n * dim.extent; });
@@ -217,7 +217,7 @@ void Builder::plan_workspace(LibraryCall& call, std::uint64_t bytes) {
   if (bytes > 0) call.workspace = scratch(tensor::DType::f32, static_cast<std::int64_t>((bytes + 3) / 4), "workspace", "workspace of the library");
 }
 
-/// Scratch buffers share bytes where their steps do not overlap: large ones first, each at the lowest free offset.
+/// Scratch buffers share bytes if their live ranges do not overlap: large ones first, each at the lowest free offset.
 void Builder::place_scratch() {
   struct Life {
     BufferIndex buffer = 0;
@@ -248,7 +248,7 @@ void Builder::place_scratch() {
   std::vector<Life> order;
   for (const auto& [index, life] : lives) order.push_back(life);
   std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
-  // By runs of steps, so that a life meets only those near it.
+  // Indexed by ranges of steps, so that a live range is compared only with near ones.
   constexpr std::size_t kRun = 32;
   std::vector<std::vector<Life>> placed(out_.steps.size() / kRun + 1);
   for (const Life& life : order) {

@@ -17,11 +17,11 @@ namespace {
 
 using Id = std::int32_t;  // position among statements
 
-// A GPU has room for about this many threads at once; beyond it more of them only queue.
+// The approximate number of concurrent threads of a GPU; more of them only wait.
 constexpr std::int64_t kThreads = std::int64_t{1} << 17;
-// Rows this long are cut where fewer of them than this leave most of a GPU without work.
+// Rows this long are divided if there are fewer of them than this, because they would leave most of a GPU idle.
 constexpr std::int64_t kLongRow = 16384, kFewRows = 256;
-// Where columns go on after a reduction, parts are read again from memory that a block would have near: it pays where most of a GPU had no row.
+// If columns need a reduction, the parts of a divided row are read again from memory: this pays off only if most of a GPU had no row.
 constexpr std::int64_t kFewRowsOfPasses = 64;
 // A part of a long row: eight elements for each of a block's threads.
 constexpr std::int64_t kPart = 8192, kMostParts = 4096;
@@ -46,7 +46,7 @@ std::vector<bool> find_reduced(const Kernel& kernel) {
   return reduced;
 }
 
-/// The smallest divisor of `extent` that is not below `least`, nor far above it; else `extent`.
+/// The smallest divisor of `extent` that is at least `least` and not far above it; else `extent`.
 std::int64_t divisor_from(std::int64_t extent, std::int64_t least) {
   for (std::int64_t length = std::max<std::int64_t>(least, 1); length <= 16 * least && length * 2 <= extent; ++length) {
     if (extent % length == 0) return length;
@@ -128,11 +128,11 @@ class Division {
   struct Copies {
     Kernel kernel;
     std::map<Id, Id> made;
-    bool whole = false;  // everything is computed, nothing is handed over
+    bool whole = false;  // everything is computed, nothing is passed through scratch
   };
 
   const Statement& statement(Id i) const { return nest_.statements[at(i)]; }
-  /// A nest over the same loops without statements.
+  /// An empty nest over the same loops.
   Copies copies(std::string part) const {
     Copies made;
     made.kernel.rows = nest_.rows;
@@ -147,7 +147,7 @@ class Division {
     }
   }
 
-  /// Statement `i` and what it needs.
+  /// Statement `i` and its operands, transitively.
   Id copy(Copies& to, Id i) {
     if (const auto found = to.made.find(i); found != to.made.end()) return found->second;
     const Statement& s = statement(i);
@@ -172,14 +172,14 @@ class Division {
     return to.made[i] = made;
   }
 
-  /// Where the main nest leaves one value per row for the others.
+  /// The buffer in which the main nest leaves one value per row for the others.
   BufferIndex row_buffer(Id i) {
     const auto [entry, fresh] = handed_over_.try_emplace(i, 0);
     if (fresh) entry->second = buffers_.temporary(statement(i).dtype, product(nest_.rows), statement(i).name.empty() ? "row_value" : statement(i).name, "one per row");
     return entry->second;
   }
 
-  /// Whether rows are so few and long that a block for each would leave most of a GPU without work, and columns need what is reduced.
+  /// Whether rows are so few and long that a block for each would leave most of a GPU idle, and columns need a reduction.
   bool has_few_long_rows() const {
     if (nest_.columns.size() != 1 || nest_.columns[0] < kLongRow || product(nest_.rows) >= kFewRowsOfPasses) return false;
     for (std::size_t i = 0; i < nest_.statements.size(); ++i) {
@@ -190,7 +190,7 @@ class Division {
     return false;
   }
 
-  /// Reductions become nests of their own, which are cut like other long rows; those that need others follow them.
+  /// Reductions become nests of their own, which are divided like other long rows; dependent ones come later.
   void reduce_apart() {
     std::vector<int> level(nest_.statements.size(), 0);
     std::map<int, std::vector<Id>> reductions;
@@ -217,7 +217,7 @@ class Division {
   }
 
   void divide_effects() {
-    // By whether they add row values, the loops that the result has, and the result where it shares its memory.
+    // Groups sums by whether they add row values, by the loops of the result, and by results that share memory.
     std::map<std::tuple<bool, std::vector<bool>, BufferIndex>, std::vector<Id>> sums;
     for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
       const Statement& s = statement(i);
@@ -235,7 +235,7 @@ class Division {
     for (const auto& [key, effects] : sums) add_sums(effects, std::get<0>(key));
   }
 
-  /// Two gradients in the same memory must not be added to by one nest, which reads both before it writes.
+  /// One nest must not add to two gradients in the same memory, because it reads both before it writes.
   bool stands_alone(const Statement& s) const { return s.code == Code::store && buffers_.shared(s.access.buffer); }
 
   void add_store(const Statement& s) {
@@ -250,7 +250,7 @@ class Division {
     Copies main = copies("");
     main.whole = true;
     bool empty = true;
-    // In the order of the nest: an effect may stand before a load of what it overwrites.
+    // In the order of the nest, because an effect may come before a load from the same memory.
     for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
       const Statement& s = statement(i);
       if (const auto handed = handed_over_.find(i); handed != handed_over_.end()) {
@@ -264,7 +264,7 @@ class Division {
     if (!empty) finish(std::move(main.kernel));
   }
 
-  /// What an index sends to places: the order of its positions, the sums of runs, their join.
+  /// Sums by index: sorting of its positions, sums of runs, their join.
   void scatter(const Statement& s) {
     Copies order = copies("order");
     const Id index = copy(order, s.access.index);
@@ -337,7 +337,7 @@ class Division {
     }
     Kernel& kernel = piece.kernel;
     if (row) drop_columns(kernel);
-    // The loops of the result, then the longest of those that are summed.
+    // The loops of the result, then the longest summed loop.
     const std::vector<std::int64_t> strides = kernel.statements.back().access.strides;
     std::vector<std::size_t> order;
     for (std::size_t loop = 0; loop < kernel.rows.size(); ++loop) order.push_back(loop);
@@ -350,7 +350,7 @@ class Division {
     cut_sums(kernel);
   }
 
-  /// In parts that are added at the same time where the result alone is too small for that.
+  /// In parts that are summed concurrently if the result alone has too few elements.
   void cut_sums(Kernel& kernel) {
     std::size_t kept = 0;
     while (kept < kernel.rows.size() && kernel.statements.back().access.strides[kept] != 0) ++kept;
@@ -387,7 +387,7 @@ class Division {
     finish(std::move(join));
   }
 
-  /// Whether its only pass could as well run over parts of the row.
+  /// Whether its only pass could run over parts of the row too.
   bool can_be_cut(const Kernel& kernel, const std::vector<bool>& reduced) const {
     if (kernel.columns.size() != 1 || kernel.columns[0] < kLongRow || product(kernel.rows) >= kFewRows) return false;
     bool reduces = false;
@@ -400,7 +400,7 @@ class Division {
     return reduces;
   }
 
-  /// The reductions of each part, then the same ones over the parts.
+  /// The reductions of each part, then the same reductions over the parts.
   bool cut_long_rows(Kernel& kernel) {
     const std::vector<bool> reduced = find_reduced(kernel);
     if (!can_be_cut(kernel, reduced)) return false;
@@ -429,7 +429,7 @@ class Division {
     for (Id i = 0; i < statements; ++i) {
       Statement s = kernel.statements[at(i)];
       const bool reduction = is_reduction(s.code);
-      if ((reduced[at(i)] && !reduction) || (is_effect(s.code) && s.row)) continue;  // stands behind the join
+      if ((reduced[at(i)] && !reduction) || (is_effect(s.code) && s.row)) continue;  // comes after the join
       for (Id& o : s.operands) {
         if (o >= 0) o = kept.at(o);
       }
@@ -484,7 +484,7 @@ class Division {
     out_.push_back(std::move(kernel));
   }
 
-  /// Of the nest's ops those that have statements here.
+  /// The nest's ops that have statements here.
   void name_ops(Kernel& kernel) const {
     std::map<std::int32_t, std::int32_t> numbers;
     for (const Statement& s : kernel.statements) numbers.try_emplace(s.op, 0);
@@ -500,7 +500,7 @@ class Division {
     }
   }
 
-  /// Whether `vector` neighbours along the innermost loop are one aligned piece of memory.
+  /// Whether `vector` neighbours along the innermost loop are contiguous and aligned.
   static bool in_one_piece(const Kernel& kernel, const Statement& s, std::int64_t vector) {
     if ((s.code != Code::load && s.code != Code::store) || s.row || !s.access.guard.strides.empty() || s.access.strides.back() != 1) return false;
     if (s.access.index >= 0 && !gives_row_value(kernel.statements[at(s.access.index)])) return false;
@@ -514,7 +514,7 @@ class Division {
     lanes.count = 1;
     lanes.whole_row = true;
     if (kernel.form == Form::rows || kernel.form == Form::elements || (kernel.form == Form::scatter && !kernel.runs->in_columns)) {
-      // As many as make 16 bytes of the narrowest.
+      // The number of elements of the narrowest type in 16 bytes.
       std::size_t bytes = 8;
       for (const Statement& s : kernel.statements) {
         if (in_one_piece(kernel, s, 1)) bytes = std::min(bytes, tensor::dtype_bytes(buffers_.at(s.access.buffer).dtype));
@@ -524,7 +524,7 @@ class Division {
         if (kernel.columns.back() % lanes.vector == 0 && std::any_of(kernel.statements.begin(), kernel.statements.end(), piece)) break;
       }
     }
-    // Two vectors for each thread of a row, as far as a block reaches.
+    // Two vectors for each thread of a row, up to the size of a block.
     const std::int64_t wanted = product(kernel.columns) / (2 * lanes.vector);
     while (kernel.form == Form::rows && lanes.count < wanted && lanes.count < Lanes::kMost) lanes.count *= 2;
     kernel.lanes = lanes;

@@ -19,10 +19,10 @@
 namespace piper::backend {
 
 /// Flags that keep generated code equal to the evaluator bit for bit and let it vectorise. `-march=native` beside them keeps the bits
-/// (nothing is contracted), but for faults of compilers: `compiler_flags` of `backend/jit/jit.h` adds what keeps them away.
+/// (nothing is contracted), except for compiler bugs, which the flags of `compiler_flags` (`backend/jit/jit.h`) avoid.
 inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
 
-/// Where the operands of one call lie, as the `at` struct wants it.
+/// The offsets of the operands of one call, for the `at` struct.
 struct BodyOperands {
   std::span<const std::uint64_t> offsets;    // bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0
   std::span<const std::uint8_t> accumulate;  // per output
@@ -32,24 +32,24 @@ struct BodyOperands {
 /// Descriptions of library calls, each once.
 struct CallDescriptions {
   std::string text;
-  std::map<std::string, std::string> names;  // by what they say
+  std::map<std::string, std::string> names;  // by their content
   int attentions = 0;
 };
-/// The name of the call's description, which is added where it is new.
+/// The name of the call's description, which is added if it is new.
 std::string describe_call(const LibraryCall& call, CallDescriptions& known);
 
-/// `8 + rank->stretches[0].first`: where a call works on a stretch.
+/// `8 + rank->stretches[0].first`: the first index of a call's interval.
 std::string begin_of(const CallStretch& call);
-/// `first_sample`: where a stretch of the body begins on the rank.
+/// `first_sample`: the name of the first index of an interval of the body on the rank.
 std::string first_of(const KernelBody& body, std::int32_t stretch);
-/// `struct NAME_at { ... };`: where the operands of a call lie.
+/// `struct NAME_at { ... };`: the offsets of the operands of a call.
 std::string operand_struct(const KernelBody& body, const std::string& function);
-/// The first lines of a body's function: where its stretches begin on the rank, and a pointer per buffer that is used.
+/// The first lines of a body's function: the first indices of its intervals, and a pointer per used buffer.
 std::string operand_pointers(const KernelBody& body);
 
 class CppBodies {
  public:
-  /// Adds a body and gives its function's name; the struct has `_at` appended.
+  /// Adds a body and returns its function's name; the struct has `_at` appended.
   std::string add(const KernelBody& body);
   /// `{.tokens = 4096, .x = 65536, .up_adds = 1}`: an initialiser of the `at` struct.
   static std::string operands(const KernelBody& body, const BodyOperands& operands);
@@ -59,9 +59,9 @@ class CppBodies {
  private:
   std::string kernel_function(const Kernel& kernel, const KernelBody& body);
 
-  CallDescriptions descriptions_;             // and what checks indices
+  CallDescriptions descriptions_;             // and index checks
   std::string kernels_, bodies_;
-  NameScope functions_;                       // of bodies
+  NameScope functions_;                       // names of bodies
   std::map<std::string, std::string> known_;  // a loop nest without names -> its name
   std::map<std::string, int> names_;          // how often a name was given
 };

@@ -33,7 +33,7 @@ int Machine::library(const LibraryCall& call) {
       return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0), call.accumulates || adds(call.results[0]) ? 1 : 0);
     case PIPER_CALL_ATTEND: case PIPER_CALL_ATTEND_GRAD: break;
   }
-  // Bodies for a GPU have a workspace of its libraries, and here the call is one of the CPU's.
+  // Bodies for a GPU have a workspace for its libraries, which CPU calls do not use.
   const std::uint64_t bytes = piper_attend_workspace(&call.attend);
   std::unique_ptr<unsigned char[]> own;
   if (call.workspace_bytes < bytes) own.reset(new unsigned char[bytes]);
@@ -42,7 +42,7 @@ int Machine::library(const LibraryCall& call) {
   return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2), workspace, bytes);
 }
 
-/// Libraries of CPUs do not round: here their sums lie beside the result first.
+/// CPU libraries do not round, so their sums go to a buffer beside the result first.
 int Machine::rounded_product(const LibraryCall& call) {
   const auto elements = static_cast<std::size_t>(body_.buffers[call.results[0]].elements);
   const std::unique_ptr<float[]> sums(new float[elements]);
@@ -226,7 +226,7 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
         const auto* a = get<decltype(zero)>(s.operands[0]);
         for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
       });
-    // What `execute` does itself.
+    // `execute` handles these codes itself.
     case Code::load: case Code::column: case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
   }
   llvm_unreachable("no operation on registers");
@@ -315,7 +315,7 @@ void Machine::execute(std::size_t i, std::int64_t n) {
       break;
     }
     case Code::row_sum: case Code::row_max: case Code::row_first: {
-      // The operand's type counts: `first` gives an i64.
+      // The operand's type matters, because `first` gives an i64.
       return with_number(operand_dtype(s), [&](auto zero) { reduce<decltype(zero)>(s, r, n); });
     }
     default:

@@ -1,7 +1,7 @@
 #pragma once
-// Executes a kernel body: blocks of columns per statement, library calls through the PiperApi table. No compiler is needed.
+// Executes a kernel body without a compiler: blocks of columns per statement, library calls through the PiperApi table.
 //
-// Guarantees: every result equals that of the code which emit_bodies.h prints for the same body, bit for bit.
+// Guarantees: every result equals bit for bit that of the code which emit_bodies.h prints for the same body.
 
 #include <cstdint>
 #include <span>
@@ -17,10 +17,10 @@ struct BodyCall {
   std::uint32_t action = 0;
   std::span<void* const> operands;           // inputs, outputs, then the workspace if scratch_bytes > 0
   std::span<const std::uint8_t> accumulate;  // per output; only outputs of kind grad may be nonzero
-  std::span<const std::uint64_t> firsts;     // per stretch of the body: where it begins on this rank; seed and step come from `rank`
+  std::span<const std::uint64_t> firsts;     // per interval of the body: its first index on this rank; seed and step come from `rank`
 };
 
-/// 0 when done; otherwise `api->fail` was told why.
+/// 0 on success; otherwise the reason was passed to `api->fail`.
 int evaluate(const KernelBody& body, const BodyCall& call);
 
 }  // namespace piper::backend

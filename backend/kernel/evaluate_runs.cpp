@@ -1,4 +1,4 @@
-// What an index sends to places, evaluated: the order of its positions, the sums of runs, their join (`Runs`).
+// Evaluates sums by index: sorting of its positions, sums of runs, their join (`Runs`).
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,7 @@
 
 namespace piper::backend {
 
-/// The loops at a position of the index, and the index there.
+/// Sets the loops to a position of the index and returns the index there.
 std::int64_t Machine::go_to(const Kernel& kernel, std::int64_t position) {
   std::fill(position_.begin(), position_.end(), 0);
   for (std::size_t loop = kernel.runs->in_columns ? position_.size() : kernel.rows.size(); loop-- > 0;) {
@@ -85,7 +85,7 @@ void Machine::join(const Kernel& kernel, const Statement& sum) {
   }
 }
 
-/// The sums of one index, of all columns, to its place.
+/// Adds the sums of one index, for all columns, to its row of the result.
 template <typename T>
 void Machine::add_to_place(const Kernel& kernel, const Statement& sum, std::int64_t index, const std::vector<T>& added) {
   T* const to = reinterpret_cast<T*>(memory(sum.access.buffer)) + index * sum.access.index_stride;

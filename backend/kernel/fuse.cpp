@@ -19,7 +19,8 @@ namespace {
 // Beyond these a nest gains nothing and costs registers and compile time.
 constexpr std::size_t kMostItems = 96;
 constexpr std::size_t kMostReads = 24;
-/// How many groups are looked at for a way around a merge: groups that far apart stay apart, so that the time is that of the graph.
+/// Maximum number of groups searched for a path around a merge: groups farther apart are not merged, so that the time stays linear
+/// in the graph.
 constexpr std::size_t kMostBetween = 1024;
 /// Between the positions of groups that are opened one after the other.
 constexpr std::uint64_t kGap = std::uint64_t{1} << 40;
@@ -36,8 +37,8 @@ class Groups {
     std::vector<int> items;
     std::vector<int> deps;            // direct, before merging
     std::uint64_t position = 0;       // ascending along dependences
-    int previous = -1, next = -1;     // the groups beside it by position
-    std::uint64_t search = 0;         // the last one that came by
+    int previous = -1, next = -1;     // its neighbours by position
+    std::uint64_t search = 0;         // the last search that reached it
     Space rows, columns;
     bool fixed = false;
     bool alive = true;
@@ -55,7 +56,7 @@ class Groups {
   bool try_merge(int a, int b, bool sharing);
   bool form(const std::vector<int>& items, Form& form) const;
   bool fits(const std::vector<int>& items, const Form& form) const;
-  /// The groups between `low` and `high` by position that `high` needs, ascending. Nothing where one of them needs `low`, or there are too many.
+  /// The groups between `low` and `high` by position that `high` needs, ascending. Nothing if one of them needs `low`, or if there are too many.
   std::optional<std::vector<int>> between(int low, int high);
   void move_before(const std::vector<int>& moved, int group);
   void unlink(int group);
@@ -148,7 +149,7 @@ bool Groups::fits(const std::vector<int>& items, const Form& form) const {
       if (!row && !disjoint(item.summed, form.columns) && !is_subset(form.columns, item.summed)) return false;
     }
     if (item.kind == Item::Kind::scatter) {
-      // Contributions are added in ascending order of index position: rows run in that order.
+      // Contributions are added in ascending order of index position, so rows run in that order.
       const auto order = axes_.of(body_.graph.operands(body_.graph.node(item.node))[1]);
       if (!scatter_order.empty() && !std::equal(order.begin(), order.end(), scatter_order.begin(), scatter_order.end())) return false;
       scatter_order.assign(order.begin(), order.end());
@@ -207,7 +208,8 @@ void Groups::link_before(int number, int next) {
   after.previous = number;
 }
 
-/// Puts them into the gap before the group, nearer to its far end as more of them will come; where it is full, all are spread again.
+/// Puts them into the gap before the group, near its far end because more may follow; if the gap is full, all positions are spread
+/// again.
 void Groups::move_before(const std::vector<int>& moved, int group) {
   for (const int each : moved) {
     unlink(each);
@@ -229,7 +231,7 @@ bool Groups::try_merge(int a, int b, bool sharing) {
   std::vector<int> items;
   std::merge(first.items.begin(), first.items.end(), second.items.begin(), second.items.end(), std::back_inserter(items));
   Form merged, own;
-  if (sharing) {  // worth it only for nests of one size
+  if (sharing) {  // only useful for nests of one size
     if (!form(first.items, own)) return false;
     const Space space = own.space;
     if (!form(second.items, own) || own.space != space) return false;
@@ -238,7 +240,7 @@ bool Groups::try_merge(int a, int b, bool sharing) {
   const bool ascending = first.position < second.position;
   const std::optional<std::vector<int>> needed = ascending ? between(a, b) : between(b, a);
   if (!needed) return false;
-  // The merged group stands at the lower position, behind what the other one needs.
+  // The merged group takes the lower position, after the groups that the other one needs.
   move_before(*needed, ascending ? a : b);
   if (!ascending) {
     unlink(a);

@@ -1,9 +1,9 @@
 #pragma once
-// Fusion: which ops of a body become one loop nest, and the order of loop nests and library calls.
+// Fusion: groups the ops of a body into loop nests and orders loop nests and library calls.
 //
-// Greedy in graph order: an op joins the loop nests that make its operands, and those that read what it reads, as long as one pair of
-// row and column axes fits all of them and no path through another step leads back. Values summed over rows are complete only after the
-// nest, so their users stand elsewhere.
+// Greedy in graph order: an op joins the loop nests that make its operands, and those that read the same operands, if one pair of row
+// and column axes fits all of them and no path through another step leads back. Values summed over rows are complete only after the
+// nest, so their users are in other nests.
 //
 //   x, y -> add -> rms_norm -> mul(gain)      one nest: rows [batch, seq], columns [dim]
 //           '-> sum over batch, seq           joins it: adds row after row
@@ -24,16 +24,16 @@ struct Item {
     sum,        // over `summed`
     gather,     // lookup
     scatter,    // lookup_grad
-    moved,      // reads its operands at other places than its own
-    addend,     // puts what a product is added to where the product adds
+    moved,      // reads its operands at other positions than its own
+    addend,     // copies the addend of a product into the product's result
   } kind = Kind::pointwise;
   tensor::NodeId node;      // invalid: a copy to `port`
   tensor::ValueId result;   // invalid for copies to a port
   int port = -1;            // copies: the output port
-  Space space;              // iterated over
+  Space space;              // loop axes
   Space columns;            // the column axes that it needs; empty: any
   Space summed;             // sum
-  std::vector<int> registers;  // items whose results it can read as registers
+  std::vector<int> registers;  // items whose results it can read from registers
   std::vector<int> memory;     // items whose results it reads from memory
   std::vector<int> calls;      // calls whose results it reads
   std::vector<tensor::ValueId> reads;  // sources of its operands, constants left out
@@ -43,7 +43,7 @@ struct LibraryNode {
   tensor::NodeId node;
   std::vector<int> items;  // makers of its operands
   std::vector<int> calls;
-  tensor::ValueId rounded;  // what it gives instead of its own result, which nothing else than this cast to bf16 reads; or invalid
+  tensor::ValueId rounded;  // what it gives instead of its own result, which only this cast to bf16 reads; or invalid
 };
 
 /// A step: a loop nest of items (in graph order), or a library call.
@@ -51,7 +51,7 @@ struct FusedStep {
   int call = -1;
   std::vector<int> items;
   Space rows, columns;
-  bool fixed = false;  // columns are given by the items; else the lowering is free to choose them
+  bool fixed = false;  // the items determine the columns; else the lowering chooses them
 };
 
 struct Fusion {
@@ -59,7 +59,7 @@ struct Fusion {
   std::vector<LibraryNode> calls;
   std::vector<FusedStep> steps;  // in execution order
   std::vector<int> home;         // per value: the output port in which it is made, or -1
-  std::vector<tensor::ValueId> into;  // per value: the one in whose memory it is made, as only the product that it is added to by reads it; or invalid
+  std::vector<tensor::ValueId> into;  // per value: the value in whose memory it is made, because only the product that adds to it reads it; or invalid
 };
 
 Fusion fuse(const dag::Body& body, const Axes& axes, Target target);

@@ -1,7 +1,7 @@
 #pragma once
-// The first half of fusion: what of a body must be executed, as items of loop nests and as library calls, and in which memory values are made.
+// The first half of fusion: the items of loop nests and library calls that a body must execute, and the memory in which values are made.
 //
-// Views and constants are no items unless somebody needs them in memory.
+// Views and constants are no items unless they are needed in memory.
 
 #include "backend/kernel/fuse.h"
 

@@ -1,21 +1,21 @@
 #pragma once
-// Kernel IR: what a body becomes before it is evaluated or printed as C++ or CUDA C++: fused loop nests and library calls over planned buffers.
+// Kernel IR: a body as fused loop nests and library calls over planned buffers, to be evaluated or printed as C++ or CUDA C++.
 //
-// Guarantees: steps stand in an order in which every buffer is written before it is read; values that only one loop nest uses never
-// touch memory; every output port is written exactly once (a `grad` port adds to what is there when the call says so); scratch lies in
-// one workspace block at fixed offsets. The meaning includes the order of additions, so that the evaluator and generated code agree
-// bit for bit (all without contraction of multiply and add):
-//   - a row reduction has the partial results that `Kernel::lanes` says, and they are joined as it says;
+// Guarantees: steps are ordered so that every buffer is written before it is read; values that only one loop nest uses never touch memory; every
+// output port is written exactly once (a `grad` port accumulates if the call says so); scratch is in one workspace block at fixed offsets. The
+// semantics include the order of additions, so that the evaluator and generated code agree bit for bit (all without contraction of multiply and add):
+//   - `Kernel::lanes` defines the partial results of a row reduction and the order in which they are joined;
 //   - every operation is computed in the wide type of its operands and rounded once to its own; temporaries hold rounded values;
 //   - on a GPU operations on bf16 take the shorter functions of kernel_math.h (`Statement::brief`), whatever they are fused with;
 //   - a sum over rows adds row after row in loop order to its place in memory, or to an f64 variable when its result is a scalar.
 //
 // A target decides how a body is divided into loop nests. On the CPU one thread runs a nest from its first row to its last. On CUDA the rows, or the
-// elements, of a nest run at the same time: there a nest is of one `Form`, a sum over rows is a nest of its own whose loops are cut into parts with partial
-// sums in scratch, and nothing is kept for a row but in registers. Each target's order of additions is data, and the evaluator follows either.
+// elements, of a nest run concurrently: there a nest has one `Form`, a sum over rows is a nest of its own whose loops are divided into parts with
+// partial sums in scratch, and values of a row are kept only in registers. Each target's order of additions is data, and the evaluator follows
+// either.
 //
 //   const KernelBody kernels = build_kernels(body, Target::cpu);
-//   kernels.scratch_bytes;  // what the plan reserves behind the operands
+//   kernels.scratch_bytes;  // reserved by the plan beside the operands
 
 #include <cstdint>
 #include <optional>
@@ -31,23 +31,23 @@
 namespace piper::backend {
 
 /// The partial results of a row reduction. Element e of a row goes to lane (e / vector) mod count, each lane adds in ascending order. Within groups of 32
-/// (all, where there are fewer) lane l is joined with l + 16, then 8, 4, 2, 1; then group g with g + groups / 2, and so on.
+/// (all, if there are fewer) lane l is joined with l + 16, then 8, 4, 2, 1; then group g with g + groups / 2, and so on.
 struct Lanes {
   std::int32_t count = 16;  // a power of two, at most kMost
-  std::int32_t vector = 1;  // neighbours that one lane has; on CUDA also what one thread loads and stores at once
+  std::int32_t vector = 1;  // neighbours of one lane; on CUDA also the elements that one thread loads and stores at once
   bool whole_row = false;   // e counts over all column loops; else over the innermost one, from 0 on each time
   static constexpr std::int32_t kMost = 1024, kGroup = 32;
 };
 
-/// What runs at the same time.
+/// The concurrency of a nest.
 enum class Form : std::uint8_t {
-  sequence,  // nothing: the CPU's nests
+  sequence,  // none: the CPU's nests
   elements,  // all elements: no reductions, no sums
   rows,      // all rows, a thread per lane of each; statements before a reduction are computed again in later passes
-  sums,      // all elements of the results: row loops that the results do not have run in order; no reductions
+  sums,      // all elements of the results: row loops that are not in the results run in order; no reductions
   order,     // one block, which sorts the positions of an index
-  scatter,   // all runs of equal indices, which that order shows: what they give to places of a result
-  join,      // all places that several runs give something to
+  scatter,   // all runs of equal indices in that order: they add to rows of a result
+  join,      // all rows of the result that have several runs
 };
 
 /// A typed range of memory: a port of the body or a piece of its workspace.
@@ -57,21 +57,22 @@ struct KernelBuffer {
   std::int64_t offset = 0;  // scratch: bytes from the start of the workspace, a multiple of 64
   std::int64_t elements = 0;
   tensor::DType dtype = tensor::DType::f32;
-  bool accumulates = false;  // output of kind grad: adds to what is there when the call says so
-  std::int32_t stretch = -1;  // port: into KernelBody::stretches: the call says where position 0 lies, and the rank works on those that it has; -1: it lies there
+  bool accumulates = false;  // output of kind grad: accumulates if the call says so
+  std::int32_t stretch = -1;  // port: into KernelBody::stretches: the address is that of global position 0, and the rank works on its interval; -1: the address is that of its first element
   std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
   std::string label;         // a short identifier, not unique: `up`
   std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
 };
 using BufferIndex = std::uint32_t;  // position in KernelBody::buffers
 
-/// Forms order, scatter and join: how what an index sends to one place is added up. The positions with one index, in order, are cut into runs of kLength, counted from the first of
-/// them; a run is added up from 0 on, position after position, and the place gets the sum of its runs, in order: the bits depend on these positions alone.
+/// Forms order, scatter and join: sums by index. The positions with one index, in order, are divided into runs of kLength, counted from the first of
+/// them; a run is summed from 0, position after position, and the result row is the sum of its runs, in order. So the bits depend only on these
+/// positions.
 struct Runs {
-  BufferIndex order = 0;       // i64: the positions by index and, of one index, in order; behind them, which of its index's each is
-  BufferIndex partials = 0;    // sums of runs, where an index can have several: at the run's first place in the order by kLength; those of first runs before those of others
+  BufferIndex order = 0;       // i64: positions sorted by index, then by position; after them the number of each among those of its index
+  BufferIndex partials = 0;    // sums of runs, if an index can have several: at the run's first place in the order divided by kLength; first runs before others
   std::int64_t positions = 0;
-  std::int64_t values = 0;     // that the index may have
+  std::int64_t values = 0;     // number of possible indices
   std::int64_t width = 1;      // elements at a position: those of its columns, one after the other
   bool in_columns = false;     // every element is a position of its own
   static constexpr std::int64_t kLength = 128;
@@ -80,14 +81,14 @@ struct Runs {
   std::int64_t rows() const { return (positions + kLength - 1) / kLength; }
 };
 
-/// Where a load reads at all: at positions sum(index of loop i * strides[i]) in [first, end).
+/// A load reads only at positions sum(index of loop i * strides[i]) in [first, end).
 struct Guard {
   std::vector<std::int64_t> strides;  // empty: everywhere
   std::int64_t first = 0, end = 0;
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 
-/// Where a statement reads or writes: element offset + sum(index of loop i * strides[i]) + value of `index` * index_stride.
+/// The element that a statement reads or writes: offset + sum(index of loop i * strides[i]) + value of `index` * index_stride.
 struct Access {
   BufferIndex buffer = 0;
   std::vector<std::int64_t> strides;  // elements; per row loop, then per column loop
@@ -117,7 +118,7 @@ enum class Code : std::uint8_t {
 /// pass = passes); the others once per element in it.
 struct Statement {
   Code code = Code::load;
-  tensor::DType dtype = tensor::DType::f32;  // of the result; of the operand for effects; never a narrow one: loads widen, stores are of what was rounded
+  tensor::DType dtype = tensor::DType::f32;  // of the result; for effects of the operand; never narrow: loads widen, stored values were rounded
   bool row = false;
   std::int32_t pass = 0;
   std::int32_t operands[3] = {-1, -1, -1};  // earlier statements
@@ -125,15 +126,15 @@ struct Statement {
   Access access;                            // load and effects
   std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
   std::int32_t ignore = 0;                  // select_other
-  bool brief = false;                       // of the codes of `has_brief_form`: the function of kernel_math.h for operations on bf16
-  std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
+  bool brief = false;                       // for codes of `has_brief_form`: uses the function of kernel_math.h for operations on bf16
+  std::string name;                         // a descriptive identifier, not unique: `gelu`, `sum_exp`
   std::int32_t op = -1;                     // of Kernel::ops, or -1
-  std::int32_t stretch = -1;                // dropout: that of samples in KernelBody::stretches; -1: the value has none
+  std::int32_t stretch = -1;                // dropout: the interval of samples in KernelBody::stretches; -1: the value has no samples
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };
 
-/// What PiperApi::fail is told when a check fails.
+/// The messages passed to PiperApi::fail if a check fails.
 inline constexpr const char* kIndexOutOfRange = "an index of `lookup` lies outside its table";
 inline constexpr const char* kTargetOutOfRange = "a target of `cross_entropy` is not a class number";
 
@@ -141,7 +142,7 @@ inline constexpr const char* kTargetOutOfRange = "a target of `cross_entropy` is
 struct SourcePlace {
   std::string file = {};
   std::uint32_t line = 0, column = 0;
-  std::uint32_t end_line = 0, end_column = 0;  // behind the last character
+  std::uint32_t end_line = 0, end_column = 0;  // after the last character
   PiperPlace abi() const { return {file.c_str(), line, column, end_line, end_column}; }
 };
 SourcePlace place_of(const LocationTable& locations, LocId loc);
@@ -165,28 +166,29 @@ struct Kernel {
   std::optional<Runs> runs;
   std::vector<Statement> statements;  // by pass, row statements before column statements, operands before users
   std::vector<RangeCheck> checks;
-  std::vector<std::string> ops;       // what was fused, in order: `add`, `rms_norm`, `mul`
+  std::vector<std::string> ops;       // the fused ops, in order: `add`, `rms_norm`, `mul`
   std::vector<std::string> values;    // the values these ops define
-  std::vector<SourcePlace> places;    // where these ops come from
-  std::string part;                   // of a nest that was divided: `sum`, `join`, `order`, `scatter`; empty: all of it, or what the others do not do
+  std::vector<SourcePlace> places;    // source locations of these ops
+  std::string part;                   // of a divided nest: `sum`, `join`, `order`, `scatter`; empty: an undivided nest, or the remaining statements
 };
 
-/// One call of a library. gemm: operands {a, b}, results {c}, which it adds to where it `accumulates`. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
+/// One call of a library. gemm: operands {a, b}, results {c}, to which it adds if it `accumulates`. attend: {q, k, v}, {out, lse}. attend_grad: {q,
+/// k, v, out, lse, dout}, {dq, dk, dv}.
 struct LibraryCall {
   PiperLibraryKind kind = PIPER_CALL_GEMM;
   PiperGemm gemm{};
   PiperAttend attend{};
   std::vector<BufferIndex> operands, results;
-  BufferIndex workspace = 0;  // where it has bytes
+  BufferIndex workspace = 0;  // valid if it has bytes
   std::uint64_t workspace_bytes = 0;
-  bool accumulates = false;   // gemm: adds to what an earlier step wrote, whatever the call of the body says
-  bool rounds = false;        // gemm of bf16: c is of bf16, the sums rounded once; on GPUs alone, and then `accumulates` nothing
-  std::string value;          // what it defines
+  bool accumulates = false;   // gemm: adds to the result of an earlier step, independent of the call of the body
+  bool rounds = false;        // gemm of bf16: c is bf16, the sums are rounded once; only on GPUs and without `accumulates`
+  std::string value;          // the value that it defines
 };
 
 using KernelStep = std::variant<Kernel, LibraryCall>;
 
-/// Where a call works on a stretch that its body reads: `first` is where all ranks together begin, and this rank the first of its stretch further.
+/// An interval of a call: `first` is the first index over all ranks, to which each rank adds the first index of its own interval.
 struct CallStretch {
   std::uint64_t first = 0;
   std::uint32_t stretch = 0;  // into PiperRank::stretches
@@ -199,7 +201,7 @@ struct KernelBody {
   std::vector<KernelStep> steps;
   std::uint32_t num_inputs = 0, num_outputs = 0;
   std::int64_t scratch_bytes = 0;     // size of the workspace operand; 0: there is none
-  std::vector<std::string> stretches; // what it asks of the rank, in the singular: `sample` of dropout, `element` of a bucket; the call says where each begins
+  std::vector<std::string> stretches; // the intervals that it reads from the rank, in the singular: `sample` of dropout, `element` of a bucket; the call gives the begin of each
 };
 
 /// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty: none.
@@ -209,7 +211,7 @@ KernelBody build_kernels(const dag::Body& body, Target target = Target::cpu, con
 /// Bytes of workspace that the body needs; the same figure as KernelBody::scratch_bytes.
 std::int64_t scratch_bytes(const dag::Body& body, Target target);
 
-/// What `build` prints per body. bytes: every buffer that a step reads or writes, once per step.
+/// Statistics that `build` prints per body. bytes: every buffer that a step reads or writes, once per step.
 struct KernelStats {
   std::int64_t kernels = 0, library_calls = 0, bytes = 0;
 };
@@ -221,7 +223,7 @@ struct Traffic {
 };
 Traffic traffic(const Kernel& kernel);
 
-/// One line per step with what it fuses, reads and writes.
+/// One line per step with its ops, reads and writes.
 std::string print(const KernelBody& body);
 
 }  // namespace piper::backend

@@ -8,7 +8,7 @@ namespace piper::backend {
 
 namespace {
 
-/// Everything in a statement that has a number per loop; empty ones have none.
+/// All per-loop vectors of a statement, except empty ones.
 template <typename Visit>
 void each_strides(Statement& s, Visit visit) {
   for (auto* strides : {&s.access.strides, &s.access.guard.strides, &s.element_strides, &s.sample_strides}) {
@@ -56,7 +56,7 @@ void collapse(Kernel& kernel) {
       const auto walks = [&](const std::vector<std::int64_t>& strides) { return strides.empty() || strides[o] == strides[outer] * extents[outer]; };
       for (const Statement& s : kernel.statements) {
         if (!walks(s.access.strides) || !walks(s.access.guard.strides) || !walks(s.element_strides) || !walks(s.sample_strides)) return false;
-        // A row loop becomes columns only where nothing happens once per row.
+        // A row loop becomes columns only if no statement runs once per row.
         if (crosses && (is_reduction(s.code) || s.code == Code::column || s.code == Code::total || (is_effect(s.code) && s.row) || s.access.index >= 0)) return false;
         if (crosses && s.code == Code::store_add && s.access.strides[outer] == 0) return false;
       }

@@ -52,7 +52,7 @@ class Along {
     s.name = "column";
     return lowering_.add(std::move(s));
   }
-  /// `value` in the column that `index` says, else 0.
+  /// `value` in column `index`, else 0.
   Id select(std::string name, Id index, Id value) {
     Statement s;
     s.code = Code::select_eq;
@@ -88,7 +88,7 @@ class Along {
     s.operands[1] = operand(1);
     s.name = "first";
     const Id first = lowering_.add(std::move(s));
-    column();  // stands before what is selected
+    column();  // comes before the selected value
     return select(label_, first, operand(2));
   }
 
@@ -149,13 +149,13 @@ class Along {
     return operand(1);
   }
 
-  /// Whether the register is read where its own element lies in memory, whatever the column: an element of another column then lies that many places on. What a guard
-  /// or an index decides is decided for the column of the loop, and so is not known for another.
+  /// Whether the register is a plain load, so that the element of another column is at a fixed distance in memory. A guard or an index applies only
+  /// to the column of the loop.
   static bool lies_in_its_row(const Statement& s) {
     return s.code == Code::load && !s.row && s.access.guard.strides.empty() && s.operands[0] < 0 && s.access.index < 0;
   }
 
-  /// The element of `x` at the target: read at its place where one loop walks a row in memory, else summed out of the row.
+  /// The element of `x` at the target: read from memory if one loop walks a row there, else summed out of the row.
   Id picked(Id target) {
     const Statement& s = lowering_.kernel_.statements[static_cast<std::size_t>(x_)];
     const bool one_axis = !node_.attrs.ignore && item_.columns.size() == 1 && lies_in_its_row(s) && lowering_.kernel_.columns.size() == 1;
@@ -168,7 +168,7 @@ class Along {
     return lowering_.add(std::move(pick));
   }
 
-  /// Nothing where the target is ignored.
+  /// 0 if the target is ignored.
   Id masked(Id target, Id a) {
     if (!node_.attrs.ignore) return a;
     Statement s;

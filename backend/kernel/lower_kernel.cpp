@@ -17,7 +17,7 @@ using tensor::Op;
 using tensor::ValueId;
 
 std::string short_name(std::string_view name) {
-  // Components that begin with a letter name things; the numbers between count calls.
+  // Components that begin with a letter are names; the numbers between them count calls.
   std::vector<std::string> words;
   std::string word;
   for (std::size_t i = 0; i <= name.size(); ++i) {
@@ -31,7 +31,7 @@ std::string short_name(std::string_view name) {
   }
   if (words.empty()) return "value";
   const std::string last = words.back();
-  // An adjoint is called after what it is the adjoint of: `d.block.3.mlp.0.up.contract` -> `d_up`.
+  // An adjoint is named by its value: `d.block.3.mlp.0.up.contract` -> `d_up`.
   if (words.size() > 2 && words[0] == "d") return "d_" + words[words.size() - 2];
   return last;
 }
@@ -230,7 +230,8 @@ Lowering::Id Lowering::pointwise(const Item& item) {
   llvm_unreachable("no pointwise operation");
 }
 
-/// Random numbers are keyed by the sample and the position within it, in the memory order of the value. What has no samples, as a weight, has one mask in a step, wherever it is used.
+/// Random numbers are keyed by the sample and the position within it, in the memory order of the value. A value without samples, such as a weight,
+/// has one mask per step for all uses.
 void Lowering::dropout_strides(Statement& s, ValueId value) {
   const auto& dims = graph_.type(value).dims;
   if (graph_.type(value).samples() != nullptr) s.stretch = buffers_.stretch("sample");
@@ -250,7 +251,7 @@ void Lowering::sum(const Item& item) {
   const DType dtype = graph_.type(item.result).dtype;
   const bool scalar = graph_.type(item.result).dims.empty();
   Id x = value(graph_.operands(graph_.node(item.node))[0]);
-  if (scalar) x = cast(x, DType::f64);  // long sums keep their digits
+  if (scalar) x = cast(x, DType::f64);  // long sums keep their precision
   const bool whole = is_subset(columns_, item.space);
   const bool reduces = whole && is_subset(columns_, item.summed) && !columns_.empty();
   if (reduces) x = op(Code::row_sum, scalar ? "sum" : name(item.result), x);
@@ -368,7 +369,7 @@ void Lowering::lower(const Item& item) {
     kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
     return store(buffers_.port(item.port), axes_.of(port.value), value(port.value));
   }
-  // An operation is what its operand is, whatever stands beside it: so the bits do not depend on what is fused.
+  // The type of an operation follows from its operand alone, so that the bits do not depend on fusion.
   const auto operands = graph_.operands(graph_.node(item.node));
   brief_ = target_ != Target::cpu && !operands.empty() && tensor::is_narrow(graph_.type(operands[0]).dtype);
   kernel_.ops.emplace_back(item.kind == Item::Kind::addend ? "copy" : tensor::info(graph_.node(item.node).op).name);

@@ -1,7 +1,8 @@
 #pragma once
-// The lowering of one fused step: the state that its parts share, and how statements are made. `lower_nest` is the entry.
+// The lowering of one fused step: the state that its parts share, and the construction of statements. `lower_nest` is the entry.
 //
-// Guarantees: equal statements without effect are one; a statement says whether it has one value per row; what others read is stored where it is defined.
+// Guarantees: equal statements without effect are one; every statement has a flag for one value per row; values that other steps read are stored at
+// their definition.
 //
 //   Kernel kernel = Lowering(body, axes, fusion, step, buffers, target).run();
 
@@ -29,11 +30,11 @@ class Lowering {
 
   void choose_loops();
   void lower(const Item& item);
-  /// Softmax, norms, maxima and cross-entropy: what looks along the columns of a row (lower_along.cpp).
+  /// Ops along the columns of a row: softmax, norms, maxima and cross-entropy (lower_along.cpp).
   void along(const Item& item);
   void sum(const Item& item);
   void gather(const Item& item);
-  /// Parts of a dimension and rotations: loads from other places than the element's own.
+  /// Parts of a dimension and rotations: loads from other positions than the element's own.
   void moved(const Item& item);
   void scatter(const Item& item);
   Id pointwise(const Item& item);
@@ -68,9 +69,9 @@ class Lowering {
     s.name = kernel_.statements[static_cast<std::size_t>(a)].name;
     return add(std::move(s));
   }
-  /// What an operation of type `dtype` leaves: its result, rounded where that is narrower than what it was computed in.
+  /// The result of an operation of type `dtype`, rounded if `dtype` is narrower than the type of the computation.
   Id rounded(Id a, tensor::DType dtype);
-  /// Every number that it gives is one of bf16.
+  /// Whether all its results are bf16 numbers.
   bool is_rounded(Id a) const;
   tensor::DType dtype_of(Id id) const { return kernel_.statements[static_cast<std::size_t>(id)].dtype; }
   Id number(Id like, double value) { return constant(dtype_of(like), value); }
@@ -79,7 +80,8 @@ class Lowering {
   Id value(tensor::ValueId operand);
   Id load(tensor::ValueId memory, std::span<const Axis> axes);
   Access access(BufferIndex buffer, std::span<const Axis> axes) const;
-  /// The element of `operand` that stands `places` behind that of `result` along `dim`, where the position in `result` lies in [first, end); else `otherwise`, or 0.
+  /// The element of `operand` at the position in `result` plus `places` along `dim`, if the position in `result` is in [first, end); else
+  /// `otherwise`, or 0.
   Id load_moved(tensor::ValueId operand, tensor::ValueId result, Symbol dim, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise = -1);
   Id position(Axis axis, tensor::DType dtype);
   void define(tensor::ValueId result, Id id);
@@ -96,9 +98,9 @@ class Lowering {
   const Target target_;
   Kernel kernel_;
   std::vector<Axis> loops_;      // rows, then columns; extents above 1
-  std::size_t num_rows_ = 0;     // how many of them are rows
-  Space columns_;                // all column axes, of extent 1 too
-  bool brief_ = false;           // of the op in hand
+  std::size_t num_rows_ = 0;     // number of rows among them
+  Space columns_;                // all column axes, also of extent 1
+  bool brief_ = false;           // of the current op
   std::map<tensor::ValueId, Id> defined_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The evaluator's state: a register per statement, of a block of elements or of one that is repeated. `evaluate` is the entry.
+// The evaluator's state: a register per statement. `evaluate` is the entry.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace piper::backend {
 
-// Elements per statement execution: a multiple of the CPU's lanes, large enough that dispatch costs little, small enough for the first cache.
+// Elements per statement execution: a multiple of the CPU's lanes, large enough for cheap dispatch, small enough for the L1 cache.
 inline constexpr std::int64_t kBlock = 256;
 inline constexpr std::int32_t kLanes = Lanes{}.count;
 static_assert(kBlock % kLanes == 0);
@@ -63,7 +63,7 @@ class Machine {
   template <typename T>
   void compute(const Statement& s, Register& r, std::int64_t n);
   static void compute_briefly(const Statement& s, Register& r, std::int64_t n);
-  // `Stored`: what lies in memory; in a register it is wide.
+  // `Stored`: the type in memory; registers are wide.
   template <typename Stored>
   void load(const Statement& s, Register& r, std::int64_t n);
   template <typename Stored>
@@ -93,7 +93,7 @@ class Machine {
   }
   template <typename T>
   static const T* get(std::int32_t operand) { return reinterpret_cast<const T*>(registers()[operand].own); }
-  /// Of its first operand.
+  /// The type of the first operand.
   tensor::DType operand_dtype(const Statement& s) const { return kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype; }
   static std::vector<Register>& pool() {
     static thread_local std::vector<Register> registers;
@@ -108,7 +108,7 @@ class Machine {
   std::int64_t row_width_ = 1;          // elements of a block that column statements may read
 };
 
-/// Blocks of a row's elements.
+/// Calls `block` for each block of a row's elements.
 template <typename Block>
 void Machine::each_block(const Kernel& kernel, Block block) {
   const std::size_t first = kernel.rows.size(), last = first + kernel.columns.size() - 1;

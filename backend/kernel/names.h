@@ -1,9 +1,9 @@
 #pragma once
-// Names of generated C++ that are made of names of a program.
+// Identifiers of generated C++ made from names of a program.
 //
-// Guarantees: such a name is no word of C++, nothing that the two included headers declare or define, and nothing that the printers name themselves: a
-// name that would be one of those ends in an underscore, which none of them does. What the printers name outside of the scope at hand has a form of its own,
-// what they name in it is given to the scope. tests/tools/generated_names_test.cpp asks the compiler what the headers have.
+// Guarantees: such a name is no C++ keyword, no name of the two included headers, and no name of the printers: a colliding name gets a trailing
+// underscore, which none of them has. Names of the printers outside the current scope have a form of their own; those inside are added to the scope.
+// tests/tools/generated_names_test.cpp gets the names of the headers from the compiler.
 //
 //   NameScope names{"api", "rank"};
 //   names.add("block.0.up");  // block_0_up
@@ -32,15 +32,15 @@ class NameScope {
  public:
   NameScope(std::initializer_list<std::string_view> own = {}) : names_(own.begin(), own.end()) {}
 
-  /// A name that the printer gives itself.
+  /// Reserves a name of the printer.
   void add_own(const std::string& name) { names_.insert(name); }
   bool has(std::string_view text) const { return names_.contains(identifier(text)); }
-  /// The identifier of the text, with a number if the scope has it.
+  /// The identifier for the text, with a number if the scope has it already.
   std::string add(std::string_view text);
 
  private:
   std::set<std::string> names_;
-  std::map<std::string, int> numbers_;  // the last one given, by identifier
+  std::map<std::string, int> numbers_;  // the last number, by identifier
 };
 
 }  // namespace piper::backend

@@ -37,8 +37,8 @@ class Printer : StatementPrinter {
   std::string seed() const override { return "rank->seed"; }
   std::string step() const override { return "rank->global_step"; }
   std::string signature(const std::string& name) const;
-  /// Opens a loop that stays one. g++ 12 unrolls what is short before it looks for vectors, and then takes wrong elements of the rows that it sees next to each other (masked loads,
-  /// permutations of eight doubles).
+  /// Opens a loop that must not be unrolled. g++ 12 unrolls short loops before it vectorises, and then takes wrong elements of neighbouring rows
+  /// (masked loads, permutations of eight doubles).
   void loop(const std::string& variable, std::int64_t extent) {
     out_ += "#pragma GCC unroll 1\n";
     open("for (int64_t " + variable + " = 0; " + variable + " < " + std::to_string(extent) + "; ++" + variable + ")");
@@ -48,7 +48,7 @@ class Printer : StatementPrinter {
   void column_statements(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) statement(i);
   }
-  /// The same under a loop over lanes, which names the column only if something reads it.
+  /// The same under a loop over lanes, which declares the column only if it is read.
   void lane_statements(const std::string& column, std::size_t begin, std::size_t end) {
     std::string before = std::move(out_);
     out_.clear();
@@ -108,7 +108,7 @@ void Printer::columns(std::size_t begin, std::size_t end) {
     column_statements(begin, end);
     close();
   } else {
-    // Sixteen partial results per row, element j in lane j mod 16: independent, so that the inner loop becomes vector instructions.
+    // Sixteen independent partial results per row, element j in lane j mod 16, so that the inner loop is vectorised.
     if (whole > 0) {
       open("for (int64_t j0 = 0; j0 < " + std::to_string(whole) + "; j0 += 16)");
       if (!scatters) out_ += "#pragma GCC ivdep\n";
@@ -206,7 +206,7 @@ std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
       if (has_access(s) && is_effect(s.code) == effects) add(s.access.buffer);
     }
   }
-  // Those of the form.
+  // The remaining buffers, which only the form uses.
   const Traffic all = traffic(kernel);
   for (const auto* set : {&all.reads, &all.writes}) std::for_each(set->begin(), set->end(), add);
   return buffers;

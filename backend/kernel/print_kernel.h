@@ -9,13 +9,13 @@
 
 namespace piper::backend {
 
-/// The buffers of a loop nest in the order of its parameters; each stands once.
+/// The distinct buffers of a loop nest in the order of its parameters.
 std::vector<BufferIndex> kernel_parameters(const Kernel& kernel);
 bool kernel_draws(const Kernel& kernel);
-/// The stretches of its body that a loop nest reads, ascending.
+/// The intervals of its body that a loop nest reads, ascending.
 std::set<std::int32_t> kernel_stretches(const Kernel& kernel);
 
-/// The function `name`. `canonical` numbers all names, so that equal texts mean equal functions.
+/// Prints the function `name`. `canonical` numbers all names, so that equal texts mean equal functions.
 std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical);
 
 std::string c_type(tensor::DType dtype);

@@ -51,7 +51,7 @@ void StatementPrinter::name_everything() {
     } else {
       std::string name = s.name.empty() ? "value" : s.name;
       if (is_effect(s.code)) name = s.code == Code::total ? "total" : buffers_.at(s.access.buffer) + "_out";
-      // What lies in memory has the buffer's name, its element in hand a suffix.
+      // Memory has the buffer's name, its current element that name with a suffix.
       if (!canonical_ && names_.has(name)) name += gives_row_value(s) ? "_i" : "_j";
       registers_.push_back(unique(name, is_effect(s.code) ? "e" : "v"));
     }
@@ -85,7 +85,7 @@ std::string StatementPrinter::place(const Statement& s) const {
 std::string StatementPrinter::inside(const Statement& s) const {
   const Guard& guard = s.access.guard;
   const std::string at = position(guard.strides);
-  std::int64_t extent = 1;  // of the positions that occur
+  std::int64_t extent = 1;  // of the positions in use
   for (std::size_t loop = 0; loop < guard.strides.size(); ++loop) {
     extent += guard.strides[loop] * ((loop < kernel_.rows.size() ? kernel_.rows[loop] : kernel_.columns[loop - kernel_.rows.size()]) - 1);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// What C++ and CUDA C++ of a loop nest have in common: names, literals, places in memory, and the expression of every statement. An op that the loop nest says
-// in full has its text here and nowhere else.
+// Common parts of C++ and CUDA C++ of a loop nest: names, literals, memory accesses, and the expression of every statement. Pointwise ops are printed
+// only here.
 
 #include <map>
 #include <set>
@@ -17,24 +17,24 @@ std::string literal(double number, tensor::DType dtype);
 
 class StatementPrinter {
  protected:
-  /// `canonical` numbers all names. `own`: names that the printer gives itself.
+  /// `canonical` numbers all names. `own`: names reserved for the printer.
   StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope own) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(own)) {
     for (const std::string& stretch : body.stretches) names_.add_own("first_" + stretch);
   }
   ~StatementPrinter() = default;
 
   void name_everything();
-  /// A number that one statement of the same pass reads stands in that statement, unless something is written in between. What is rounded for memory alone is
-  /// rounded by being stored.
+  /// A value with a single reader in the same pass is inlined into it, unless memory is written in between. A value rounded only for memory is
+  /// rounded by its store.
   void inline_values();
 
   std::string expression(std::size_t i) const;
   std::string position(const std::vector<std::int64_t>& strides) const;
   std::string place(const Statement& s) const;
   std::string element(const Statement& s) const { return buffers_.at(s.access.buffer) + "[" + place(s) + "]"; }
-  /// The number that a load gives, which may be narrower in memory.
+  /// The value of a load, which may be narrower in memory.
   std::string loaded(const Statement& s) const { return (tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? "(float)" : "") + element(s); }
-  /// What the random numbers of a sample are keyed by.
+  /// The key of the random numbers of a sample.
   std::string stream_key(const Statement& s) const;
   /// The number of the element within its row.
   std::string column() const;
@@ -53,12 +53,13 @@ class StatementPrinter {
     line("}");
   }
 
-  /// The value of an index at which memory is read or written; a device that finds out too late that it lies outside must not read there.
+  /// The value of an index at which memory is read or written; on a device that reports an index out of range only later, it must not be
+  /// followed.
   virtual std::string index(const Statement& s) const { return registers_[static_cast<std::size_t>(s.access.index)]; }
-  /// Seed and step that random numbers are keyed by.
+  /// Seed and step of the key of random numbers.
   virtual std::string seed() const = 0;
   virtual std::string step() const = 0;
-  /// Loads that are not to be written into the statement that reads them.
+  /// Loads that must not be inlined into their reader.
   virtual bool stands_alone(const Statement&) const { return false; }
 
   const Kernel& kernel_;
@@ -76,7 +77,7 @@ class StatementPrinter {
   /// The condition under which a guarded load reads.
   std::string inside(const Statement& s) const;
   std::string dropout(const Statement& s) const;
-  /// Whether all that reads the statement is stores of narrow numbers that add to nothing.
+  /// Whether all readers of the statement are stores of narrow numbers that do not accumulate.
   bool only_stored(std::size_t i) const;
   bool wide_columns() const;
 

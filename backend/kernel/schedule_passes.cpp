@@ -36,7 +36,7 @@ class Passes {
     assign();
     find_stores();
     sink();
-    do {  // finding that a value must be kept changes the list; each round keeps at least one more
+    do {  // keeping a value changes the list; each round keeps at least one more
       changed_ = false;
       emit();
     } while (changed_);
@@ -53,7 +53,7 @@ class Passes {
     }
   }
 
-  /// A column statement that only later passes need goes there, unless that keeps more values over passes.
+  /// Moves a column statement that only later passes need to them, unless that keeps more values across passes.
   void sink() {
     std::vector<std::vector<std::int32_t>> users(old_.size());
     for (std::size_t i = 0; i < old_.size(); ++i) each_operand(old_[i], [&](std::int32_t o) { users[at(o)].push_back(static_cast<std::int32_t>(i)); });
@@ -101,7 +101,7 @@ class Passes {
     const Statement& s = old_[at(o)];
     const std::int32_t home = gives_row_value(s) ? -1 : pass;
     if (const auto found = placed_.find({o, home}); found != placed_.end()) return found->second;
-    // From here on: a column value of an earlier pass.
+    // The remaining case: a column value of an earlier pass.
     std::int32_t made = -1;
     const bool readable = s.code == Code::load && !written_.contains(s.access.buffer);
     if (readable || s.code == Code::column) {

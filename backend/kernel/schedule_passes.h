@@ -7,7 +7,8 @@
 
 namespace piper::backend {
 
-/// Statements stand in dependence order with `pass` unset. `temporary` gives a row of scratch; without it, what a later pass needs is computed again.
+/// Statements are in dependence order with `pass` unset. `temporary` returns a row of scratch; without it, values that a later pass needs are
+/// computed again.
 void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary, const std::function<bool(BufferIndex)>& accumulates);
 
 /// Whether the statement's result is one value per row: row statements and reductions.

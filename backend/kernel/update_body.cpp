@@ -15,7 +15,7 @@ using tensor::ValueId;
 
 namespace {
 
-/// Ports and ops of one body. The graphs are ours: that an op does not fit is a bug here, which `Graph::add` asserts.
+/// Ports and ops of one body. An op that does not fit is a bug here, which `Graph::add` asserts.
 class BodyWriter {
  public:
   BodyWriter(Context& context, std::string_view name) : body{context.symbol(name), tensor::Graph(context), {}, {}}, prefix_(name) {}
@@ -34,7 +34,7 @@ class BodyWriter {
     body.outputs.push_back(port);
   }
 
-  // Results without a name are called after their op; `updated.moment1` is `updated_moment1` in a body and `moment1` in its loops.
+  // Results without a name are named by their op; `updated.moment1` is `updated_moment1` in a body and `moment1` in its loops.
   ValueId add(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::add, {a, b}, name); }
   ValueId sub(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::sub, {a, b}, name); }
   ValueId mul(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::mul, {a, b}, name); }
@@ -79,7 +79,7 @@ class BodyWriter {
   std::string prefix_;
 };
 
-/// One update under way: what every optimizer begins and ends with. State stands among the inputs behind four others.
+/// The common begin and end of every optimizer's update. State comes after four other inputs.
 class Update {
  public:
   Update(Context& context, const Optimizer& optimizer, DType dtype, std::int64_t elements)
@@ -96,7 +96,7 @@ class Update {
     in_place_.push_back(4 + static_cast<int>(in_place_.size()));
     return w.input(name, dtype, elements);
   }
-  /// Behind all other slots: what the update starts from in place of the parameter.
+  /// The master weights, after all other slots; the update reads them in place of the parameter.
   void open_master() {
     if (narrow_) parameter = slot("master");
   }
@@ -110,7 +110,7 @@ class Update {
 
   BodyWriter w;
   const Optimizer& optimizer;
-  const DType dtype;  // of all but the parameter
+  const DType dtype;  // type of all values except the parameter
   const std::int64_t elements;
   ValueId parameter, rate, clipped;
 

@@ -17,10 +17,12 @@ struct UpdateBody {
   std::vector<int> in_place;  // for build_kernels: output -> input whose memory it takes over
 };
 
-/// Operands of an update over `elements` values of a parameter of `dtype`; all else is of its wide type. inputs: parameter, gradient, learning_rate, factor (the clip
+/// Operands of an update over `elements` values of a parameter of `dtype`; all other values have its wide type. inputs: parameter, gradient,
+/// learning_rate, factor (the clip
 /// factor; 1 without clipping), then
 ///   sgd with momentum: momentum;  adamw: moment1, moment2;  of a narrow parameter: master;  adamw: bias1, bias2.
-/// outputs: parameter, then the state in the same order, each in place of its input. Where there is a master p and p' are the master, and the parameter is p' rounded.
+/// outputs: parameter, then the state in the same order, each in place of its input. With master weights, p and p' are these, and the parameter is p'
+/// rounded.
 ///   sgd:   g' = factor g + weight_decay p;  m' = momentum m + g';  p' = p - lr m'   (without momentum: p' = p - lr g')
 ///   adamw: m' = beta1 m + (1 - beta1) g';  v' = beta2 v + (1 - beta2) g'^2;
 ///          p' = (1 - lr weight_decay) p - lr (m' / bias1) / (sqrt(v' / bias2) + eps)

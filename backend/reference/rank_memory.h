@@ -1,5 +1,5 @@
 #pragma once
-// What the devices of a one-device run hold: state at every home, gradients and values at every rank, each in memory of its own. Used by
+// The memory of a one-device run: state at every owner, gradients and values at every rank, each in separate memory. Used by
 // `sequential_run.cpp` alone.
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace piper::backend {
 struct FreeAligned {
   void operator()(unsigned char* memory) const;
 };
-/// Begins at a boundary of 64 bytes, zero at first.
+/// Aligned to 64 bytes, initially zero.
 using Memory = std::unique_ptr<unsigned char[], FreeAligned>;
 Memory allocate(std::int64_t bytes);
 
@@ -26,11 +26,11 @@ struct RankMemory {
   std::uint64_t world;
   std::vector<std::vector<std::uint32_t>> coordinates;  // per rank
 
-  // State: one copy of parameters and slots per (parameter, home), gradients per (parameter, rank).
+  // State: one copy of parameters and slots per (parameter, owner), gradients per (parameter, rank).
   std::vector<PiperParam> params;
   std::vector<std::string> names;
   std::vector<std::vector<std::int64_t>> dims;
-  std::vector<std::vector<std::uint32_t>> copies;  // per parameter: positions in `params`, by home
+  std::vector<std::vector<std::uint32_t>> copies;  // per parameter: positions in `params`, by owner
   Memory state;
   std::vector<std::vector<Memory>> gradients;          // per parameter, per rank
 
@@ -40,7 +40,7 @@ struct RankMemory {
   explicit RankMemory(const dag::Dag& dag);
 
   directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
-  /// Of a parameter's optimizer state, its master among them.
+  /// Slots of a parameter's optimizer state, including master weights.
   std::uint32_t slots(tensor::ParamId param) const { return static_cast<std::uint32_t>(dag::state_slots(dag.settings, dag.param_types[param.index()].dtype)); }
   std::int64_t gradient_bytes(tensor::ParamId param) const { return tensor::gradient_type(dag.param_types[param.index()]).bytes(); }
   bool on(DeviceSetId set, std::uint64_t r) const { return dag.device_sets[set].contains_device(coordinates[r]); }

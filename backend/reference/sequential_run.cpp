@@ -41,11 +41,11 @@ struct SequentialRun::State : RankMemory {
   std::vector<dag::SquaredPart> norm_order;
   std::vector<std::uint8_t> matched;        // per comm: done in this step
   std::vector<dag::ParamPlace> places;      // per parameter
-  std::vector<std::vector<Memory>> rounds;  // per parameter and rank: contributions since the last reduction, of gradients that are cut
+  std::vector<std::vector<Memory>> rounds;  // per parameter and rank: contributions since the last reduction, for sharded gradients
 
-  /// An output as the sum in place says of which it is a term.
+  /// The in-place sum of which an output is a term.
   struct Term {
-    tensor::ParamId param;  // of a contribution
+    tensor::ParamId param;  // for a contribution
     bool adds = false;      // it is not the first term
   };
   std::vector<Term> terms;                  // per port of the DAG
@@ -135,7 +135,7 @@ struct SequentialRun::State : RankMemory {
     return body.inputs[port].param;
   }
 
-  /// The ranks that join `r` in a collective, in set order, then coordinate order; with the member node of each.
+  /// The ranks that take part in a collective with `r`, in set order, then coordinate order, with the member node of each.
   std::vector<std::pair<std::uint64_t, dag::NodeId>> group_of(const dag::Comm& comm, std::uint64_t r) const {
     std::vector<std::pair<std::uint64_t, dag::NodeId>> group;
     for (const dag::NodeId member : comm.members) {
@@ -161,7 +161,7 @@ struct SequentialRun::State : RankMemory {
     return value(input.source, r);
   }
 
-  /// Where work adds to a gradient: of one that is cut, to that of a round.
+  /// The memory to which work adds a gradient; for a sharded one that of the gathered interval.
   unsigned char* contribution_at(tensor::ParamId param, std::uint64_t r) {
     const dag::ParamPlace place = places[param.index()];
     if (!place.bucket.valid() || !dag.cuts_gradients(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
@@ -178,7 +178,7 @@ struct SequentialRun::State : RankMemory {
       if (!member || done[r]) continue;
       const auto group = group_of(comm, r);
       const Node& front = dag.node(group.front().second);
-      // Here a gradient lies by itself also where its sum is a block of a bucket.
+      // Here a gradient has memory of its own even if its sum is a shard of a bucket.
       const dag::BucketId bucket = front.subject.bucket();
       const std::uint32_t values = bucket.valid() ? static_cast<std::uint32_t>(dag.buckets[bucket.index()].params.size()) : front.num_outputs;
       for (std::uint32_t p = 0; p < values; ++p) add_up(group, p);
@@ -186,7 +186,7 @@ struct SequentialRun::State : RankMemory {
     }
   }
 
-  /// One value of an all_reduce. A member without inputs takes the sum alone.
+  /// One value of an all_reduce. A member without inputs only receives the sum.
   void add_up(const std::vector<std::pair<std::uint64_t, dag::NodeId>>& group, std::uint32_t p) {
     const dag::BucketId bucket = dag.node(group.front().second).subject.bucket();
     const tensor::Type type = bucket.valid() ? tensor::gradient_type(dag.param_types[dag.buckets[bucket.index()].params[p].index()]) : dag.output_type({group.front().second, p});
@@ -235,9 +235,9 @@ struct SequentialRun::State : RankMemory {
     }
   }
 
-  /// Here host and device are one memory.
+  /// Here host and device share one memory.
   void copy(dag::NodeId id) {
-    if (dag.node(id).subject.bucket().valid()) return;  // optimizer state stays where updates find it
+    if (dag.node(id).subject.bucket().valid()) return;  // optimizer state stays in place for updates
     for (std::uint64_t r = 0; r < world; ++r) {
       if (!on(dag.node(id).devices, r)) continue;
       for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
@@ -278,7 +278,7 @@ struct SequentialRun::State : RankMemory {
       for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     }
     const std::size_t count = operands.size();
-    // Kernel operands start at 64-byte boundaries; the sums lie side by side, so they pass through a place of their own.
+    // Kernel operands are aligned to 64 bytes, but the sums are contiguous, so each is copied through a buffer.
     std::vector<Memory> places;
     for (std::size_t i = 0; i < count; ++i) {
       places.push_back(allocate(8));
@@ -343,7 +343,7 @@ struct SequentialRun::State : RankMemory {
     return true;
   }
 
-  /// How many targets count among those that rank r reads.
+  /// The number of targets that count among those that rank r reads.
   void count(dag::NodeId id, const Node& node, std::uint64_t r) {
     std::int64_t counted = 0;
     for (const dag::Input& input : dag.inputs_of(node)) {
@@ -378,7 +378,7 @@ struct SequentialRun::State : RankMemory {
         case dag::Traffic::recv: transfer(comm); break;
         case dag::Traffic::out:
         case dag::Traffic::back: copy(comm.members.front()); break;
-        // Here each member of a reduce_scatter has the whole sum, and the parameters of a home lie in one place.
+        // Here each member of a reduce_scatter has the full sum, and an owner has one copy of its parameters.
         case dag::Traffic::add:
         case dag::Traffic::scatter: all_reduce(comm); break;
         case dag::Traffic::unite: break;
@@ -400,7 +400,7 @@ struct SequentialRun::State : RankMemory {
           break;
         }
         case NodeKind::count: count(id, node, r); break;
-        case NodeKind::accumulate: break;  // its terms were added where they were made
+        case NodeKind::accumulate: break;  // producers added its terms
         case NodeKind::sum_squares:
           if (!sum_squares(id, node, r)) return false;
           break;
@@ -408,7 +408,7 @@ struct SequentialRun::State : RankMemory {
           if (!norm_of(id, node, r)) return false;
           break;
         case NodeKind::update:
-          // The devices of a home hold equal copies; one stands for all.
+          // The devices of an owner have equal copies, so one is enough.
           if (!std::exchange(updated, true) && !update(node, r, scalars)) return false;
           break;
         case NodeKind::report: report(node, r); break;

@@ -1,8 +1,8 @@
 #pragma once
 // The one-device run of a program: every node of its DAG for every device in turn, one after the other, on one thread.
 //
-// It shares bodies, kernels and the order of additions with the program, and nothing else: no plan, no streams, no messages, no arena, no
-// generated code. So a program must give the same bits (docs/execution.md section 6), and differences are faults of what it does not share.
+// It shares only bodies, kernels and the order of additions with the program: no plan, streams, messages, arena or generated code. So a
+// program must give the same bits (docs/execution.md section 6), and a difference is a bug in the unshared parts.
 //
 //   SequentialRun run(dag, host, seed);            // dag.level >= ordered
 //   initialise(run.params());
@@ -21,7 +21,7 @@
 
 namespace piper::backend {
 
-/// What surrounds the run.
+/// The callbacks of the run.
 struct SequentialHost {
   const PiperApi* api = nullptr;  // gemm, attend, attend_grad and fail are called
   void* runtime = nullptr;        // PiperRank::runtime of these calls
@@ -36,18 +36,18 @@ class SequentialRun {
   SequentialRun(const SequentialRun&) = delete;
   SequentialRun& operator=(const SequentialRun&) = delete;
 
-  /// One entry per parameter and home, with its place in `state()`; the counted one of each parameter comes first.
+  /// One entry per parameter and owner, with its position in `state()`; the counted one of each parameter comes first.
   std::span<const PiperParam> params() const;
   unsigned char* state();
 
-  /// Runs the next step; false when a call failed (the reason was given to api->fail).
+  /// Runs the next step; false if a call failed (the reason was passed to api->fail).
   bool step(const PiperScalars& scalars);
 
   /// Loss sums per loss and microbatch of the last step, as reported, and the gradient norm.
   const std::vector<std::vector<double>>& loss_sums() const;
   double gradient_norm() const;
 
-  /// A parameter at its counted home, and its reduced gradient of the last step; row-major. Empty for an unknown name.
+  /// A parameter at its counted owner, and its reduced gradient of the last step; row-major. Empty for an unknown name.
   std::vector<double> values(std::string_view name) const;
   std::vector<double> gradient(std::string_view name) const;
 
