@@ -259,7 +259,7 @@ class HeaderParser {
       reader_.expect("by");
       const TextReader::Token where = reader_.peek();
       const std::optional<directive::Reduce> reduced = directive::parse_reduce(reader_.name("when gradients are reduced"));
-      if (!reduced || *reduced == directive::Reduce::step) return reader_.fail(Code::malformed_dag_text, where, "gradients that are cut are reduced by `each` or by `run`, not by `{}`", where.text);
+      if (!reduced || *reduced == directive::Reduce::step) return reader_.fail(Code::malformed_dag_text, where, "sharded gradients are reduced by `each` or by `run`, not by `{}`", where.text);
       bucket.reduced = *reduced;
     }
     if (reader_.accept("prefetch")) bucket.prefetch = static_cast<std::uint32_t>(reader_.integer("a number of runs", 0, kMax32));

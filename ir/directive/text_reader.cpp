@@ -290,9 +290,9 @@ LayoutId TextReader::layout(const Mesh& mesh, const tensor::Type& type) {
     const AxisShare how = accept("+") ? AxisShare::partial() : accept("flat") ? AxisShare::flat() : AxisShare::cut(symbol("a dimension"));
     if (failed_) return {};
     if (mesh.find(axis) == mesh.axes.size()) return fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text), LayoutId();
-    if (layout.on(axis) != AxisShare()) return fail(Code::repeated_dag_name, where, "`{}` cuts this value twice", where.text), LayoutId();
+    if (layout.on(axis) != AxisShare()) return fail(Code::repeated_dag_name, where, "`{}` shards this value twice", where.text), LayoutId();
     if (how.share == Share::cut && !type.find(how.dim)) {
-      return fail(Code::unknown_dag_name, where, "this value has no dimension `{}` that could be cut", context_.text(how.dim)), LayoutId();
+      return fail(Code::unknown_dag_name, where, "this value has no dimension `{}` to shard", context_.text(how.dim)), LayoutId();
     }
     layout.add(axis, how);
   } while (!failed_ && accept(","));

@@ -214,9 +214,9 @@ class GraphParser {
       in_.expect(":");
       const AxisShare how = in_.take("+") ? AxisShare::partial() : in_.take("flat") ? AxisShare::flat() : AxisShare::cut(in_.name());
       if (in_.failed()) return {};
-      if (layout.on(axis) != AxisShare()) return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` cuts this value twice", text(axis)), LayoutId();
+      if (layout.on(axis) != AxisShare()) return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` shards this value twice", text(axis)), LayoutId();
       if (how.share == Share::cut && !type.find(how.dim)) {
-        return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "this value has no dimension `{}` that could be cut", text(how.dim)), LayoutId();
+        return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "this value has no dimension `{}` to shard", text(how.dim)), LayoutId();
       }
       layout.add(axis, how);
     } while (in_.take(","));

@@ -234,7 +234,7 @@ class Completeness {
       for (const DeviceSetId home : bucket.homes) {
         const auto at = [&](NodeId id) { return facts_.node(id).devices == home; };
         const auto count = std::count_if(updates_of_[b].begin(), updates_of_[b].end(), at);
-        if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its home `{}`", facts_.text(bucket.name), count, facts_.text(home));
+        if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its owner `{}`", facts_.text(bucket.name), count, facts_.text(home));
       }
     }
   }
@@ -261,8 +261,8 @@ class Completeness {
       std::sort(found.begin(), found.end());
       std::sort(homes.begin(), homes.end());
       if (wanted == 0 ? found.empty() : found == homes) continue;
-      facts_.sink.report(Code::wrong_update, bucket.loc, "the optimizer state of bucket `{}` is copied `{}` times {} the host where `{}` homes update it{}", facts_.text(bucket.name), found.size(),
-                         fetches ? "from" : "to", wanted, bucket.state_on_host ? "" : ", and it lies on the device");
+      facts_.sink.report(Code::wrong_update, bucket.loc, "the optimizer state of bucket `{}` is copied `{}` times {} the host where `{}` owners update it{}", facts_.text(bucket.name), found.size(),
+                         fetches ? "from" : "to", wanted, bucket.state_on_host ? "" : ", and it is on the device");
       return false;
     }
     return true;
@@ -286,7 +286,7 @@ class Completeness {
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const std::vector<NodeId>& sums = sums_of_[b];
       if (sums.size() > 1 || (sums.size() == 1 && !dag_.buckets[b].homes.empty() && facts_.node(sums[0]).devices != dag_.buckets[b].homes[0])) {
-        facts_.sink.report(Code::wrong_norm, dag_.buckets[b].loc, "the squares of bucket `{}` are summed once, at its first home", facts_.text(dag_.buckets[b].name));
+        facts_.sink.report(Code::wrong_norm, dag_.buckets[b].loc, "the squares of bucket `{}` are summed once, at its first owner", facts_.text(dag_.buckets[b].name));
       }
     }
     for (const NodeId id : facts_.around) {

@@ -322,7 +322,7 @@ class Edges {
       if (!source.source.node.valid()) continue;
       const bool host = leaves_device(facts_.node(source.source.node).kind);
       if (host == returns_to_device(node.kind)) continue;
-      wrong(id, "`{}` reads `{}`, which lies in the memory of the {}", facts_.name(id), facts_.text(source.source), host ? "host" : "device");
+      wrong(id, "`{}` reads `{}`, which is in the memory of the {}", facts_.name(id), facts_.text(source.source), host ? "host" : "device");
       return false;
     }
     return true;
@@ -411,7 +411,7 @@ class Edges {
     if (!whole) {
       const std::int64_t elements = bucket_elements(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
       if (type.elements() == elements && type.dtype == tensor::wide(parameter_dtype(dag_, bucket_of(node)))) return true;
-      wrong(id, "`{}` takes a block of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
+      wrong(id, "`{}` takes a shard of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
       return false;
     }
     const tensor::Type wanted = tensor::gradient_type(dag_.param_types[bucket_of(node).params[source.port].index()]);
@@ -426,7 +426,7 @@ class Edges {
     if (keeps_block(node)) {
       const bool update = !input.source.node.valid() || (writes_state(facts_.node(input.source.node).kind) && facts_.node(input.source.node).subject.bucket() == node.subject.bucket());
       if (update && input.cls == EdgeClass::param && input.source.index == 0) return;
-      wrong(id, "the input of `{}` is not the block of parameters that the update of its bucket left", facts_.name(id));
+      wrong(id, "the input of `{}` is not the shard of parameters that the update of its bucket left", facts_.name(id));
       return;
     }
     const Node& maker = facts_.node(input.source.node);

@@ -66,7 +66,7 @@ class Gradients {
   bool reduction(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if ((cut_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is cut over axes along which its gradients are equal", facts_.text(bucket.name));
+      facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is sharded over axes along which its gradients are equal", facts_.text(bucket.name));
       return false;
     }
     if (!per_home(b, scatters_[b], "reduce_scatter", false)) return false;
@@ -83,7 +83,7 @@ class Gradients {
       const Node& member = facts_.node(comm.members[k]);
       fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b && member.devices == bucket.homes[k];
     }
-    if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's homes and axes", facts_.text(bucket.name));
+    if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's owners and axes", facts_.text(bucket.name));
     return fits;
   }
 
@@ -98,14 +98,14 @@ class Gradients {
       const auto home = std::find(bucket.homes.begin(), bucket.homes.end(), node.devices);
       if (home != bucket.homes.end()) ++count[static_cast<std::size_t>(home - bucket.homes.begin())];
       if (home != bucket.homes.end() && comm.axes == cut_over(dag_, bucket) && comm.members.size() == 1 && scattered(b)) continue;
-      facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one home that share the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
+      facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one owner that shard the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
       return false;
     }
     const bool rounds = everywhere ? kept_in_blocks(b) : summed_in_blocks(b);
     for (std::size_t h = 0; h < count.size() && scattered(b); ++h) {
       if (rounds && (everywhere || count[h] > 0)) continue;
       if (count[h] == 1 || (count[h] == 0 && !everywhere && all_reduced(b))) continue;
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its home `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.homes[h]));
+      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its owner `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.homes[h]));
       return false;
     }
     return true;
@@ -130,7 +130,7 @@ class Gradients {
     for (const auto* sums : {&sums_[b], &blocks_[b]}) {
       const auto elsewhere = std::find_if(sums->begin(), sums->end(), [&](NodeId id) { return std::find(homes.begin(), homes.end(), facts_.node(id).devices) == homes.end(); });
       if (elsewhere == sums->end()) continue;
-      facts_.sink.report(Code::wrong_gradient, facts_.loc(*elsewhere), "`{}` adds gradients where bucket `{}` has no home", facts_.name(*elsewhere), facts_.text(bucket.name));
+      facts_.sink.report(Code::wrong_gradient, facts_.loc(*elsewhere), "`{}` adds gradients where bucket `{}` has no owner", facts_.name(*elsewhere), facts_.text(bucket.name));
       return false;
     }
     for (const DeviceSetId home : homes) {
@@ -144,7 +144,7 @@ class Gradients {
   bool wanted(std::size_t b, DeviceSetId home, std::size_t found, std::size_t wanted, std::string_view of) {
     if (found == wanted) return true;
     facts_.sink.report(Code::wrong_gradient, dag_.buckets[b].loc, "bucket `{}` has `{}` sums of {}{} where it needs `{}`", facts_.text(dag_.buckets[b].name), found, of,
-                       home.valid() ? " on its home `" + facts_.text(home) + "`" : std::string(), wanted);
+                       home.valid() ? " on its owner `" + facts_.text(home) + "`" : std::string(), wanted);
     return false;
   }
 
@@ -200,7 +200,7 @@ class Gradients {
     std::sort(rounds.begin(), rounds.end());
     std::sort(read.begin(), read.end());
     if (rounds == read) return;
-    facts_.sink.report(Code::wrong_gradient, facts_.loc(id), "`{}` does not add each block of bucket `{}` once", facts_.name(id), facts_.text(dag_.buckets[b].name));
+    facts_.sink.report(Code::wrong_gradient, facts_.loc(id), "`{}` does not add each shard of bucket `{}` once", facts_.name(id), facts_.text(dag_.buckets[b].name));
   }
 
   // ---- contributions -----------------------------------------------------------------------------------------------------

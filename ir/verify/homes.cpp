@@ -39,7 +39,7 @@ class Homes {
         const auto several = [&](DeviceSetId home) { return at < dag_.mesh.axes.size() && dag_.mesh.axes[at].size > 1 && (dag_.device_sets[home].whole_axes() >> at & 1) != 0; };
         const auto one = std::find_if_not(bucket.homes.begin(), bucket.homes.end(), several);
         if (one == bucket.homes.end()) continue;
-        return wrong(Code::wrong_layout, bucket, "bucket `{}` is laid out over `{}`, along which its home `{}` has one device", facts_.text(bucket.name), facts_.text(axis.name), facts_.text(*one));
+        return wrong(Code::wrong_layout, bucket, "bucket `{}` is laid out over `{}`, along which its owner `{}` has one device", facts_.text(bucket.name), facts_.text(axis.name), facts_.text(*one));
       }
     }
   }
@@ -80,12 +80,12 @@ class Homes {
   void homes(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     const std::set<DeviceSetId> homes(bucket.homes.begin(), bucket.homes.end());
-    if (homes.size() < bucket.homes.size()) return wrong(Code::wrong_update, bucket, "bucket `{}` names one of its homes twice", facts_.text(bucket.name));
+    if (homes.size() < bucket.homes.size()) return wrong(Code::wrong_update, bucket, "bucket `{}` names one of its owners twice", facts_.text(bucket.name));
     for (const DeviceSetId used : used_[b]) {
-      if (!homes.contains(used)) return wrong(Code::wrong_update, bucket, "work on `{}` uses parameters of bucket `{}`, which has no home there", facts_.text(used), facts_.text(bucket.name));
+      if (!homes.contains(used)) return wrong(Code::wrong_update, bucket, "work on `{}` uses parameters of bucket `{}`, which has no owner there", facts_.text(used), facts_.text(bucket.name));
     }
     for (const DeviceSetId home : homes) {
-      if (!dag_.forward_only && !used_[b].contains(home)) return wrong(Code::wrong_update, bucket, "nothing uses the parameters of bucket `{}` on its home `{}`", facts_.text(bucket.name), facts_.text(home));
+      if (!dag_.forward_only && !used_[b].contains(home)) return wrong(Code::wrong_update, bucket, "nothing uses the parameters of bucket `{}` on its owner `{}`", facts_.text(bucket.name), facts_.text(home));
     }
   }
 

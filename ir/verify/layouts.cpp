@@ -35,13 +35,13 @@ void check_held(Facts& facts, const dag::Bucket& bucket) {
   if (!all(bucket.made, AxisShare::partial())) return no("has gradients that are not partial before their reduction");
   const LayoutId cut = bucket.state.repeats() ? bucket.parameters : bucket.state;
   for (const LayoutId each : {bucket.state, bucket.gradients, bucket.parameters}) {
-    if (!each.repeats() && each != cut) return no("is cut over axes that differ between its state, gradients and parameters");
+    if (!each.repeats() && each != cut) return no("is sharded over axes that differ between its state, gradients and parameters");
   }
-  if (!all(cut, AxisShare::flat())) return no("is cut into something else than blocks");
-  if (bucket.prefetch > 0 && bucket.parameters.repeats()) return no("is gathered ahead, and its parameters are whole");
+  if (!all(cut, AxisShare::flat())) return no("is sharded, but not flat");
+  if (bucket.prefetch > 0 && bucket.parameters.repeats()) return no("is gathered ahead, but its parameters are not sharded");
   const auto& axes = facts.dag.context->layouts[cut].axes;
   if (!std::is_sorted(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return facts.dag.mesh.find(a.name) < facts.dag.mesh.find(b.name); })) {
-    return no("is cut over axes in another order than that of the mesh");
+    return no("is sharded over axes in another order than that of the mesh");
   }
   if (facts.dag.frozen(bucket)) return;
   if ((!bucket.gradients.repeats() && bucket.state.repeats()) || (!bucket.parameters.repeats() && bucket.gradients.repeats())) no("is sharded, but its updates read or write all of it");
@@ -96,11 +96,11 @@ class Layouts {
       }
       axes |= AxisMask{1} << at;
       if (dim != nullptr && axis.how == AxisShare::cut(dim->name)) {
-        if (at < innermost) no(axis, "which cuts the samples inside an axis that the mesh has after it");
+        if (at < innermost) no(axis, "which shards the samples inside an axis that the mesh has after it");
         innermost = at;
       }
-      if (axis.how.share == Share::flat) no(axis, "as a block of a bucket, and it is no bucket");
-      if (axis.how.share == Share::cut && !value.type.find(axis.how.dim)) no(axis, "which cuts a dimension that it does not have");
+      if (axis.how.share == Share::flat) no(axis, "as a shard of a bucket, and it is no bucket");
+      if (axis.how.share == Share::cut && !value.type.find(axis.how.dim)) no(axis, "which shards a dimension that it does not have");
     }
     return axes;
   }
@@ -177,7 +177,7 @@ class Layouts {
       return wrong(op.loc, "the layout of `%{}` in body `{}` does not follow from those of its operands: no row of `{}` has them on axis `{}`", made, facts_.text(body.name),
                    tensor::info(op.op).name, facts_.text(dag_.mesh.axes[a].name));
     }
-    if (!same_order(body, op)) wrong(op.loc, "`%{}` in body `{}` is cut along one dimension by axes in another order than its operands", made, facts_.text(body.name));
+    if (!same_order(body, op)) wrong(op.loc, "`%{}` in body `{}` is sharded along one dimension by axes in another order than its operands", made, facts_.text(body.name));
   }
 
   /// Axes that shard one dimension have the same order, outermost first, in all values of an operation.

@@ -483,7 +483,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       continue;
     }
     if (action.num_operands > values && role.buffers[role.operands[action.first_operand + values].buffer.index()].cls != dag::BufferClass::workspace) {
-      reports.sink.report(Code::wrong_operand, facts.loc(action.node), "the workspace of `{}` lies in a buffer of another class", facts.name(action.node));
+      reports.sink.report(Code::wrong_operand, facts.loc(action.node), "the workspace of `{}` is in a buffer of another class", facts.name(action.node));
     }
     for (std::uint32_t i = 0; i < action.num_operands; ++i) {
       const dag::Operand& operand = role.operands[action.first_operand + i];

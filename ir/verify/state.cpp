@@ -80,7 +80,7 @@ class State {
       }
       const std::uint32_t bucket = buffer.bucket.value();
       if (optimizer && buffer.cls != optimizer_class(dag_.buckets[bucket])) {
-        reports_.sink.report(Code::wrong_state, LocId(), "the optimizer state of bucket `{}` on role `{}` lies in the wrong memory", bucket_name(bucket), role_name());
+        reports_.sink.report(Code::wrong_state, LocId(), "the optimizer state of bucket `{}` on role `{}` is in the wrong memory", bucket_name(bucket), role_name());
         continue;
       }
       std::uint32_t& known = state_[bucket][static_cast<std::size_t>(found - kOfBucket.begin())];
@@ -283,7 +283,7 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
   }
   if (most == role.live_bytes) return;
   const LocId loc = where == actions ? LocId() : facts.loc(role.actions[where].node);
-  auto report = reports.sink.report(Code::wrong_live_bytes, loc, "role `{}` says that `{}` bytes live at most, and `{}` do", facts.text(role.name), role.live_bytes, most);
+  auto report = reports.sink.report(Code::wrong_live_bytes, loc, "role `{}` says that `{}` bytes are live at most, and `{}` do", facts.text(role.name), role.live_bytes, most);
   if (where != actions) report.related(loc, "so many live while `{}` runs", facts.name(role.actions[where].node));
 }
 

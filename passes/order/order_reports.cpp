@@ -162,7 +162,7 @@ void OrderReports::no_communication(const RankOp& at, NodeId node) {
     const bool halves = selection_.work().at(work.chunk, Pass::BW, selection_.instances().position(work.instance)).valid();
     report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(at, halves ? Pass::BW : Pass::B, Part::reduce, false));
   } else if (op.part == Part::gather) {
-    report.hint("parameters are gathered before work that reads them where `replicate` cuts them, with `zero: 3`");
+    report.hint("parameters are gathered before work that reads them if `replicate` shards them, with `zero: 3`");
   } else {
     report.hint("leave the operation out");
   }

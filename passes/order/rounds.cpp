@@ -257,7 +257,7 @@ class Rounds {
         }
       }
       if (!all.placed || all.otherwise) continue;
-      sink.report(Code::nothing_to_prefetch, directive::narrowest(replicate->prefetch_loc, replicate->loc), "`prefetch: {}` says nothing: orders say of every gather where it stands", *replicate->prefetch)
+      sink.report(Code::nothing_to_prefetch, directive::narrowest(replicate->prefetch_loc, replicate->loc), "`prefetch: {}` has no effect: orders place every gather", *replicate->prefetch)
           .related(dag_.placed_gathers.front().loc, "the first of them is named here")
           .hint("leave `prefetch` out, or leave gathers to it");
       good = false;

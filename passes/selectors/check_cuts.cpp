@@ -160,7 +160,7 @@ void check_partitions(const Nameable& nameable, const directive::Strategy& strat
   }
   const std::vector<const Partition*> circle = put_in_order(std::move(single)).circle;
   if (circle.empty()) return;
-  sink.report(Code::partition_conflict, circle[0]->loc, "these partitions cut each other's parts in a circle")
+  sink.report(Code::partition_conflict, circle[0]->loc, "these partitions cut each other's parts in a cycle")
       .related(circle[1]->loc, "this one needs the parts of the first")
       .hint("cut a region of the model in one of them");
   for (const Partition* partition : circle) uncertain.insert(partition->into.name);

@@ -173,7 +173,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
       }
       if (!cut_alike(use, uses[p].front(), frozen) && fits) {
         const Use& first = uses[p].front();
-        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, which they cut in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
+        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, which they shard in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
                     region_text(dag, use.chunk), name)
             .hint("one weight has one layout: write the same settings of `replicate` for both regions");
         fits = false;

@@ -416,9 +416,9 @@ directive::Reduce Replicator::reduce_of(const Replicate& replicate) {
 bool Replicator::cut_alike(const Replicate& a, const Replicate& b) { return a.zero == b.zero && reduce_of(a) == reduce_of(b) && a.prefetch.value_or(0) == b.prefetch.value_or(0); }
 
 void Replicator::report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const {
-  sink_.report(Code::zero_mixed, directive::narrowest(b.zero_loc, b.loc), "`{}` is cut over two axes in different ways: `zero`, `reduce` or `prefetch` differs", region_text(dag_, chunk))
+  sink_.report(Code::zero_mixed, directive::narrowest(b.zero_loc, b.loc), "`{}` is sharded over two axes in different ways: `zero`, `reduce` or `prefetch` differs", region_text(dag_, chunk))
       .related(a.loc, "the other `replicate` stands here")
-      .hint("write the same settings for both axes, or `zero: 0` for one of them: it then adds up whole copies or blocks");
+      .hint("write the same settings for both axes, or `zero: 0` for one of them: it then reduces full copies or shards");
 }
 
 }  // namespace
