@@ -7,8 +7,7 @@
 //   }
 //
 // Guarantees: bytes that are not a message are a fault, and reading goes on after them; a message that is too large is dropped. Writing is whole messages,
-// from
-// any thread.
+// from any thread.
 
 #include <cstdint>
 #include <istream>

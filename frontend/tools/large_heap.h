@@ -17,8 +17,7 @@ void use_large_heap();
 
 /// Has the system clear the next pages of the large heap on a thread of its own while the caller works: clearing is a tenth of the time of a `check` of
 /// 200,000 nodes, and would block the caller. The thread is started early and sleeps until then, because a woken thread goes to an idle core, but a new
-/// one
-/// often shares the core of its creator.
+/// one often shares the core of its creator.
 class HeapFiller {
  public:
   HeapFiller();

@@ -76,8 +76,7 @@ struct StepLosses {
 bool compares(const CudaDevice* cuda) { return cuda == nullptr || cuda->rank() == 0; }
 
 /// Whether the next step begins: several processes begin it together, so that none waits on its device while the first one runs the reference; and one that was
-/// interrupted, or has failed,
-/// stops all.
+/// interrupted, or has failed, stops all.
 runtime::Ended goes_on(Session& session, LocId train, CudaDevice* cuda, const runtime::Interrupt& interrupt) {
   if (cuda == nullptr || cuda->group == nullptr) return interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::finished;
   const std::optional<bool> stops = cuda->group->any(interrupt.requested());

@@ -17,8 +17,7 @@
 namespace piper::views {
 
 /// A number that distinguishes things of one kind, with the word before it: 3 and `block` of `block.3`, `block[3]` and `block3`, `mb` of `[mb: 3]`; or with the
-/// sign
-/// before it where that follows a number: `:` of `mb3:4`. A number that measures (`normal(0.7)`, `[2, 4]`) is not an index.
+/// sign before it where that follows a number: `:` of `mb3:4`. A number that measures (`normal(0.7)`, `[2, 4]`) is not an index.
 struct Index {
   std::string_view of;
   std::int64_t value = 0;

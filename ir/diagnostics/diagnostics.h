@@ -210,8 +210,8 @@ std::string render_text(std::span<const Diagnostic> diagnostics, const SourceTab
 
 /// One JSON object as a line: `{"code":"P3007","severity":"error","message":..,"file":..,"range":..,"related":[..],"hint":..,"fixes":[..]}`.
 /// `file` and `range` are null if the diagnostic belongs to no file, `hint` is null if there is none. A fix is
-/// `{"title":..,"edits":[{"file":..,"start":..,
-/// "end":..,"text":..}]}`. Positions are `{"line":..,"column":..}`, both from 1; a column counts code points, and the end is exclusive.
+/// `{"title":..,"edits":[{"file":..,"start":.., "end":..,"text":..}]}`. Positions are
+/// `{"line":..,"column":..}`, both from 1; a column counts code points, and the end is exclusive.
 std::string render_json(const Diagnostic& diagnostic, const SourceTable& files);
 
 /// `{"schema":1,"diagnostics":[..]}`.

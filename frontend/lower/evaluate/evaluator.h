@@ -9,8 +9,7 @@
 // value fails too, silently: code that depends on a mistake gives no diagnostics, other code is checked.
 //
 // Guarantees: one diagnostic per code and place, however often a loop repeats it; ends within kMaxSteps evaluation steps and kMaxNesting expressions and
-// statements inside each other, calls included, or
-// reports which bound was passed.
+// statements inside each other, calls included, or reports which bound was passed.
 
 #include <cstdint>
 #include <optional>
@@ -93,9 +92,7 @@ class Evaluator {
   directive::Selector eval_selector(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_target(const ast::Target& target, Frame& frame);
   /// The value converted to the type of its place: if a number is expected, ints become floats or byte counts and axes their sizes; in lists too.
-  /// The analysis
-  /// allows no other conversion.
-  /// `range` and `frame` are its location.
+  /// The analysis allows no other conversion. `range` and `frame` are its location.
   Value convert(Value value, sema::Type type, SourceRange range, const Frame& frame);
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
