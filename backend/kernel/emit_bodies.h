@@ -26,7 +26,7 @@ inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -f
 struct BodyOperands {
   std::span<const std::uint64_t> offsets;    // bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0
   std::span<const std::uint8_t> accumulate;  // per output
-  std::span<const CallStretch> stretches;    // per stretch of the body
+  std::span<const CallStretch> stretches;    // per interval of the body
 };
 
 /// Descriptions of library calls, each once.

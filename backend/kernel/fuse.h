@@ -43,7 +43,7 @@ struct LibraryNode {
   tensor::NodeId node;
   std::vector<int> items;  // makers of its operands
   std::vector<int> calls;
-  tensor::ValueId rounded;  // what it gives instead of its own result, which only this cast to bf16 reads; or invalid
+  tensor::ValueId rounded;  // the only reader of its result, a cast to bf16 whose result it gives instead; or invalid
 };
 
 /// A step: a loop nest of items (in graph order), or a library call.

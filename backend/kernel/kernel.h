@@ -147,7 +147,7 @@ struct SourcePlace {
 };
 SourcePlace place_of(const LocationTable& locations, LocId loc);
 
-/// Checked before the loops: every i64 in the buffer lies in [0, bound) or is `ignore`.
+/// Checked before the loops: every i64 in the buffer is in [0, bound) or `ignore`.
 struct RangeCheck {
   BufferIndex buffer = 0;
   std::int64_t bound = 0;

@@ -19,7 +19,7 @@ enum class PortKind : std::uint8_t {
   param,     // a parameter (inputs only)
   grad,      // a contribution to a parameter's gradient (outputs only): added to the accumulator
   loss_sum,  // the sum of a loss over this body's samples (outputs only)
-  count,     // how many elements of a masked loss count over the whole batch (inputs only)
+  count,     // the number of elements of a masked loss that count over the whole batch (inputs only)
 };
 std::string_view port_kind_name(PortKind kind);
 

@@ -67,7 +67,7 @@ constexpr bool is_send(NodeKind kind) { return traits(kind).traffic == Traffic::
 constexpr bool is_recv(NodeKind kind) { return traits(kind).traffic == Traffic::recv; }
 constexpr bool is_message(NodeKind kind) { return is_send(kind) || is_recv(kind); }
 constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic >= Traffic::out; }
-/// Its outputs lie in the memory of the host.
+/// Its outputs are in the memory of the host.
 constexpr bool leaves_device(NodeKind kind) { return traits(kind).traffic == Traffic::out; }
 constexpr bool returns_to_device(NodeKind kind) { return traits(kind).traffic == Traffic::back; }
 constexpr bool copies_to_or_from_host(NodeKind kind) { return leaves_device(kind) || returns_to_device(kind); }

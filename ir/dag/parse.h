@@ -1,7 +1,7 @@
 #pragma once
 // Reads the text that `print` writes (README.md in this folder has the grammar by example).
 //
-// Guarantees: any bytes give a DAG whose ids lie inside its tables, or nothing and a diagnostic with line and column; linear time. The
+// Guarantees: any bytes give a DAG whose ids are inside its tables, or nothing and a diagnostic with line and column; linear time. The
 // content is checked by `ir/verify`.
 //
 //   if (std::optional<Dag> dag = parse(file, context, sink)) verify::verify(*dag, sink);

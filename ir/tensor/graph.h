@@ -44,7 +44,7 @@ struct Value {
 struct Node {
   Op op{};
   Pass pass = Pass::F;  // F, BI or BW; B never occurs here
-  RegionId region;      // innermost region; a backward op stands where its forward op stands
+  RegionId region;      // innermost region; a backward op has that of its forward op
   NodeId origin;        // backward ops: the forward op whose adjoint this is part of (an adjoint sum: the op that made the value); else invalid
   LocId loc;
   std::uint32_t first_operand = 0, num_operands = 0;  // into Graph::operand pool
@@ -83,7 +83,8 @@ struct LossMask {
   friend bool operator==(const LossMask&, const LossMask&) = default;
 };
 
-/// One `loss` statement. Its value is sum(elements) / count, count the number of elements over the whole batch (weights stand in the expression);
+/// One `loss` statement. Its value is sum(elements) / count, count the number of elements over the whole batch (weights are part of the
+/// expression);
 /// with a mask sum(elements) / max(1, mask->count).
 struct Loss {
   Symbol name;        // `gpt.loss.0`

@@ -51,7 +51,7 @@ std::string layout_text(const Context& context, LayoutId layout);
 
 /// Reads a graph and verifies it; nothing after reporting an error.
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink);
-/// Reads a graph that starts at byte `position` of a file with text, and moves `position` behind it. Not verified.
+/// Reads a graph that starts at byte `position` of a file with text, and moves `position` after it. Not verified.
 std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context, DiagnosticSink& sink);
 /// Reads lines into `graph` from `position` up to a `}` that it does not consume. Not verified. False after reporting an error.
 bool parse_lines(FileId file, std::size_t& position, Graph& graph, DiagnosticSink& sink);

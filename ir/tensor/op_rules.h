@@ -29,13 +29,14 @@ struct GemmForm {
   std::vector<Dim> rest_a;   // M
   std::vector<Dim> rest_b;   // N
   std::vector<Dim> summed;   // K
-  bool direct = false;         // both lie as [batched][rest][summed] or [batched][summed][rest], groups in one order: no copies needed
+  bool direct = false;         // both are [batched][rest][summed] or [batched][summed][rest] with groups in one order: no copies needed
   bool a_summed_last = false;  // a is [batched][M][K]; else [batched][K][M]
   bool b_summed_last = false;  // b is [batched][N][K]; else [batched][K][N]
 };
 GemmForm gemm_form(const Type& a, const Type& b, std::span<const Symbol> summed);
 
-/// Flops per element of the largest operand or result. Transcendentals count what kernels spend on them: an exponential is a polynomial of about ten steps, a
+/// Flops per element of the largest operand or result. Transcendentals have the cost of their kernels: an exponential is a polynomial of about ten
+/// steps, a
 /// division or root four.
 double flops_per_element(Op op);
 

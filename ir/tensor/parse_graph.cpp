@@ -492,7 +492,7 @@ std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSi
   if (!graph) return std::nullopt;
   Reader rest(file, position, context, sink);
   if (!rest.at_end()) {
-    rest.fail("the text goes on behind the graph");
+    rest.fail("the text continues after the graph");
     return std::nullopt;
   }
   if (!verify(*graph, sink)) return std::nullopt;

@@ -69,7 +69,7 @@ class Claims {
 
   void member(NodeId id, const std::vector<bool>& claimed) {
     const Node& node = facts_.node(id);
-    if (!runs_body(node.kind)) return report(node.loc, "`{}` is in overlap group `{}`, which is made of chunks alone", facts_.name(id), dag_.group[id.index()]);
+    if (!runs_body(node.kind)) return report(node.loc, "`{}` is in overlap group `{}`, which may contain only chunks", facts_.name(id), dag_.group[id.index()]);
     if (claimed[node.devices.index()]) return;
     report(node.loc, "`{}` is in overlap group `{}`, and no claim has ranks of `{}`", facts_.name(id), dag_.group[id.index()], facts_.text(node.devices));
   }

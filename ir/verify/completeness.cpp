@@ -272,7 +272,7 @@ class Completeness {
   void frozen_bucket(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if (dag_.frozen(bucket) && b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
-      facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` behind it is not; frozen ones stand last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
+      facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` after it is not; frozen buckets come last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
     }
     const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
     if (all && !trained_[b] && bucket.made.repeats() && bucket.state.repeats() && bucket.gradients.repeats()) return;

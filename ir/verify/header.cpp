@@ -43,9 +43,9 @@ class Header {
   void complete() {
     if (settings_.steps_given && settings_.steps < 1) wrong({}, "train `{}` runs no step: `steps` is at least 1", settings_.train);
     const bool reads = !dag_.inputs.empty();
-    if (!dag_.forward_only && !settings_.optimizer) wrong({}, "train `{}` says no `optim`", settings_.train);
-    if (reads && !dag_.forward_only && !settings_.data) wrong({}, "train `{}` reads inputs and says no `data`", settings_.train);
-    if (reads && dag_.forward_only && !settings_.held_out && !settings_.data) wrong({}, "train `{}` reads inputs and says no `held_out`", settings_.train);
+    if (!dag_.forward_only && !settings_.optimizer) wrong({}, "train `{}` has no `optim`", settings_.train);
+    if (reads && !dag_.forward_only && !settings_.data) wrong({}, "train `{}` reads inputs but has no `data`", settings_.train);
+    if (reads && dag_.forward_only && !settings_.held_out && !settings_.data) wrong({}, "train `{}` reads inputs but has no `held_out`", settings_.train);
   }
 
   /// Initial values of parameters.

@@ -124,7 +124,7 @@ class Layouts {
   /// A load reads a shard of the samples.
   void loaded(NodeId id) {
     const Node& node = facts_.node(id);
-    if (!node.subject.input().valid()) return wrong(node.loc, "`{}` says a layout, which loads alone say", facts_.name(id));
+    if (!node.subject.input().valid()) return wrong(node.loc, "`{}` has a layout, which only loads have", facts_.name(id));
     const tensor::Dim* const dim = samples(dag_.input_types[node.subject.input().index()]);
     std::size_t innermost = 0;
     for (const Layout::Axis& axis : dag_.context->layouts[node.layout].axes) {

@@ -216,7 +216,7 @@ class Tables {
     if (node.body.valid() && !runs_body(node.kind)) return fail(id, "has a body, which only work of the model runs");
     if (node.chunk.valid() && !may_name_work(node.kind)) return fail(id, "names work of the model, unlike its kind");
     if (node.instance != dag::Instance() && !node.chunk.valid() && node.kind != NodeKind::load && !is_message(node.kind)) return fail(id, "belongs to an instance, and names no work of it");
-    if (!node.layout.repeats() && node.kind != NodeKind::load) return fail(id, "has a layout, and only loads say theirs");
+    if (!node.layout.repeats() && node.kind != NodeKind::load) return fail(id, "has a layout, which only loads have");
     const tensor::LossId counted = node.subject.count();
     if (counted.valid() && !dag_.losses[counted.index()].mask) return fail(id, "counts the elements of no masked loss");
     if (is_communication(node.kind) != node.comm.valid()) return fail(id, is_communication(node.kind) ? "has no communication" : "is no communication but names one");

@@ -178,7 +178,7 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
   if (!facts.ok()) return false;
   if (!check_graph(facts) || dag.level < Level::planned) return facts.ok();
   if (!planned) {
-    sink.report(Code::broken_dag, LocId(), "the DAG says level `planned` and has no plan");
+    sink.report(Code::broken_dag, LocId(), "the DAG has level `planned` but no plan");
     return false;
   }
   PlanFacts plan(facts);

@@ -26,7 +26,7 @@ struct OrdersTable {
     std::optional<std::uint32_t> part;    // if the row has several with this name, pass and instance (segments, or two calls): its number among them
     bool offloads = false, fetches = false;  // its outputs are offloaded after it; its inputs are fetched
     bool alternates = false;              // R whose chunks run between those of the following backward
-    std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members stand in text order
+    std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members are in text order
     DeviceSetId devices;
     LocId loc;
     dag::NodeId first, last;              // its chunks, as they run

@@ -1,5 +1,5 @@
 #pragma once
-// Streams: `compute` for everything a device does itself, one stream per communicator unless a `stream` line says otherwise.
+// Streams: `compute` for a device's own work, by default one stream per communicator.
 //
 //   stream grads: model.reduce with priority: high     ->  streams compute, grads (high), act.pp0.to.pp1, grad.pp1.to.pp0
 //

@@ -1,7 +1,7 @@
 #pragma once
 // From level ordered to planned: roles, actions, communicators with windows, buffers with offsets, waits.
 //
-// Guarantees (checked by ir/verify): a rank's actions stand in the global linear order; every wait is for an earlier action of that order or one of
+// Guarantees (checked by ir/verify): a rank's actions follow the global linear order; every wait is for an earlier action of that order or one of
 // the
 // step before, so there is no deadlock; two values share bytes only if all accesses of one happen before the first write of the other, also across
 // steps; state is at the front of the arena at offsets that depend on the buckets alone.

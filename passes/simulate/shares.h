@@ -1,9 +1,9 @@
 #pragma once
-// The part of the model's work that a chunk is.
+// The fraction of the model's work in a chunk.
 //
-//   a train                   by flops and bytes of the op table, stages, regions and what runs again alike
-//   a schedule by itself      by the links of the chain that stands for a model, each of which is one weight
-//   StageCosts::equal         1/S where it is one of S stages: 4 stages on 2 ranks are 1/4 each, which is 2/4 of a device share
+//   a train                   by flops and bytes of the op table, also for regions and recomputation
+//   a schedule by itself      by the links of the chain that represents a model, each with one weight
+//   StageCosts::equal         1/S for one of S stages: 4 stages on 2 ranks are 1/4 each, which is 2/4 of a rank's 1/2
 
 #include <array>
 #include <vector>
