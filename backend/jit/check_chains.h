@@ -16,7 +16,7 @@
 namespace piper::backend {
 
 struct CheckChain {
-  std::string what;  // `sums of padded slices in f64[batch: 4, dim: 3]`
+  std::string what;  // sums of padded slices in `f64[batch: 4*, dim: 3]`
   dag::Body body;
 };
 

@@ -107,7 +107,7 @@ class Changes {
 
   // ---- bodies
 
-  /// Each operation of a lean forward is another one, on its operands the other way around, or with another number.
+  /// Each operation of a lean forward becomes another operation of a fixed list, or takes its operands in the other order.
   void lean(const dag::Chunk& chunk) {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
     if (!chunk.lean.valid() || !full.valid() || dag_.bodies[full.index()].graph.nodes().empty()) return;

@@ -3,7 +3,7 @@
 // P ranks would look at P places.
 //
 //   HeldTable table(asked, made, places, dims, sets);
-//   table.held(devices).indices   ->   {0, 4}
+//   table.held(devices, depth).indices   ->   {0, 4}
 
 #include <cstdint>
 #include <optional>
