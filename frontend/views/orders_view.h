@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "frontend/pictures/grid_text.h"
+#include "frontend/views/simulation.h"
 #include "passes/order/orders_table.h"
-#include "passes/simulate/costs.h"
 
 namespace piper::views {
 
@@ -20,7 +20,7 @@ std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& ta
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag);
 
 /// One row per rank, one column per operation: F, R, BI and BW take one, B takes two, messages none. `dag` is the one of the table. Where columns are no units of the
-/// timeline of operations, which has two stages per rank or stages of unequal cost, a line says what they are and gives the figures of that timeline at unit costs.
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, passes::StageCosts stages = passes::StageCosts::weighed);
+/// timeline of operations, which has two stages per rank or stages of unequal cost, a line says what they are and gives the figures of that timeline; not where `costs` are those of a plan.
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, const SimulationCosts& costs = {});
 
 }  // namespace piper::views
