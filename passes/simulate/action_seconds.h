@@ -28,13 +28,14 @@ class ActionSeconds {
   /// On a device of speed 1. `rates`: the rates of the costs hold where the device states none.
   double work(const dag::Node& node, const DeviceRates& rates) const;
   TransferTime transfer(const dag::Comm& comm) const;
+  /// The axes that a communication joins, and those along which its members differ.
+  AxisMask crossed(const dag::Comm& comm) const;
   /// Of what a node reads: contributions to a sum lie in one place.
   double bytes_of(const dag::Node& node) const;
 
  private:
   double bytes_of(dag::Port port) const;
   double share_of(const dag::Node& node) const;
-  AxisMask crossed(const dag::Comm& comm) const;
 
   const dag::Dag& dag_;
   const ActionCosts& costs_;
