@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "frontend/pictures/svg.h"
+#include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,6 +23,21 @@ std::string shortened(double value, const char* format) {
 std::optional<double> finite(const llvm::json::Object& object, llvm::StringRef key) {
   const auto value = object.getNumber(key);
   return value && std::isfinite(*value) ? std::optional(*value) : std::nullopt;
+}
+
+/// The sums and counts of the losses of a batch; false where the record has none.
+bool read_sums(const llvm::json::Object& record, MetricsStep& step) {
+  const llvm::json::Object *microbatches = record.getObject("microbatches"), *counts = record.getObject("counts");
+  if (microbatches == nullptr || counts == nullptr || counts->size() != microbatches->size()) return false;
+  for (const auto& [name, parts] : *microbatches) {
+    const auto count = finite(*counts, name);
+    if (parts.getAsArray() == nullptr || !count) return false;
+    double& sum = step.sums[name.str()];
+    for (const llvm::json::Value& part : *parts.getAsArray()) sum += part.getAsNumber().value_or(std::numeric_limits<double>::quiet_NaN());
+    step.counts[name.str()] = *count;
+  }
+  step.samples = record.getInteger("samples").value_or(0);
+  return true;
 }
 
 /// The record of one line; empty reason when it is one.
@@ -49,6 +66,7 @@ std::string read_line(llvm::StringRef line, Metrics& metrics) {
       step.per_second = *speed;
     }
   }
+  if (*phase == "evaluation" && !read_sums(*object, step)) return "it has no `microbatches` and `counts` of its losses";
   (*phase == "training" ? metrics.training : metrics.held_out).push_back(step);
   return {};
 }
@@ -105,13 +123,10 @@ std::string summary(const Metrics& metrics) {
     if (lost > 0) out += ", " + std::to_string(lost) + " without a finite loss";
     out += "\n";
   }
-  if (!metrics.held_out.empty()) {
-    double sum = 0;
-    std::size_t count = 0;
-    for (const MetricsStep& step : metrics.held_out) {
-      if (step.loss) sum += *step.loss, ++count;
-    }
-    if (count > 0) out += "held-out loss " + shortened(sum / static_cast<double>(count), "%.4f") + " over " + std::to_string(count) + (count == 1 ? " batch\n" : " batches\n");
+  if (const auto loss = held_out_loss(metrics)) {
+    std::int64_t samples = 0;
+    for (const MetricsStep& step : metrics.held_out) samples += step.samples;
+    out += "held-out loss " + shortened(*loss, "%.4f") + " over " + counted(metrics.held_out.size(), "batch", "batches") + ", " + counted(static_cast<std::uint64_t>(samples), "sample") + "\n";
   }
   return out;
 }
@@ -149,6 +164,17 @@ void thinned(const std::vector<std::pair<double, double>>& points, const Column&
 }
 
 }  // namespace
+
+std::optional<double> held_out_loss(const Metrics& metrics) {
+  std::map<std::string, double> sums, counts;
+  for (const MetricsStep& step : metrics.held_out) {
+    for (const auto& [name, sum] : step.sums) sums[name] += sum;
+    for (const auto& [name, count] : step.counts) counts[name] += count;
+  }
+  double loss = 0;
+  for (const auto& [name, sum] : sums) loss += sum / std::max(1.0, counts[name]);
+  return !sums.empty() && std::isfinite(loss) ? std::optional(loss) : std::nullopt;
+}
 
 std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics) {
   std::vector<BrokenLine> broken;
@@ -207,6 +233,7 @@ std::string metrics_json(const Metrics& metrics) {
   llvm::json::OStream out(stream);
   out.object([&] {
     write_steps(out, "held_out", metrics.held_out);
+    if (const auto loss = held_out_loss(metrics)) out.attribute("held_out_loss", *loss);
     out.attribute("schema", 1);
     write_steps(out, "training", metrics.training);
   });

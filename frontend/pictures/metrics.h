@@ -6,6 +6,7 @@
 //   write(metrics_svg(metrics, "out"));
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ struct MetricsStep {
   std::optional<double> learning_rate;
   double seconds = 0;
   double per_second = 0;               // tokens or samples
+  std::int64_t samples = 0;            // of held-out data
+  std::map<std::string, double> sums, counts;  // of held-out data, per loss: the sum over its elements, and their number
 };
 
 struct Metrics {
@@ -36,6 +39,9 @@ struct BrokenLine {
   std::string reason;
   bool cut_off = false;  // the last one, without a line break: the run was killed while it wrote
 };
+
+/// The loss over all held-out data: each element counts alike, as `train` prints it. None where a batch had no finite loss, or nothing is held out.
+std::optional<double> held_out_loss(const Metrics& metrics);
 
 std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics);
 

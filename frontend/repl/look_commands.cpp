@@ -171,7 +171,7 @@ bool what_if(Session& session, const Words& words) {
     auto then = views::simulate(session.costs(), *dag, sink);
     if (!then) return;
     change = change_text(now, *then);
-    drawn = views::grid_text(passes::orders_table(*dag), *dag, session.screen(), session.costs().operations.stages);
+    drawn = views::grid_text(passes::orders_table(*dag), *dag, session.screen(), session.costs());
   });
   if (done.status == service::Status::cancelled) throw Cancelled();
   if (done.status == service::Status::done && !rewritten) {

@@ -39,7 +39,7 @@ bool draw_simulated(Session& session, const Words& words, dag::Level level, cons
 
 bool grid(Session& session, const Words& words) {
   return draw(session, words, dag::Level::ordered,
-              [&](const Chosen&, const service::Plan& plan) { return std::optional(views::grid_text(passes::orders_table(plan.dag), plan.dag, session.screen(), session.costs().operations.stages)); });
+              [&](const Chosen&, const service::Plan& plan) { return std::optional(views::grid_text(passes::orders_table(plan.dag), plan.dag, session.screen(), session.costs())); });
 }
 
 bool orders(Session& session, const Words& words) {

@@ -223,7 +223,7 @@ bool Session::show_order(const std::string& expression) {
   if (plan.status == service::Status::cancelled) throw Cancelled();
   tell(plan.diagnostics, document->locations(), path, probed.composed.pieces);
   if (plan.value == nullptr) return false;
-  say(views::grid_text(passes::orders_table(plan.value->dag), plan.value->dag, screen(), costs_.operations.stages));
+  say(views::grid_text(passes::orders_table(plan.value->dag), plan.value->dag, screen(), costs_));
   return true;
 }
 

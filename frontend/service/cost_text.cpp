@@ -161,6 +161,7 @@ bool read_rates(std::string_view text, MachineRates& rates, DiagnosticSink& sink
   const bool good = read_items<MachineRates>(text, kRates, rates, seen, sink);
   rates.states_flops |= seen.contains("flops");
   rates.states_bytes |= seen.contains("bytes");
+  rates.states_bandwidth |= seen.contains("bandwidth");
   return good;
 }
 

@@ -97,7 +97,7 @@ void tell_small_devices(const Machine& machine, const dag::Dag& dag, DiagnosticS
     if (!memory || needed <= *memory) continue;
     sink.report(Code::device_too_small, SourceRange(), "`{}` needs {}, and its device of the machine `{}` has {}", classes[i].name, bytes_text(needed),
                 machine.name, bytes_text(*memory))
-        .hint("`piper show memory` lists what lives there; `recompute`, more stages or `replicate ... with zero: 1` need less");
+        .hint("`piper show memory` lists what lives there; `recompute`, more stages, or a higher `zero` of `replicate` need less");
   }
 }
 

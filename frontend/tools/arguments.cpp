@@ -254,6 +254,7 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
   if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";
   if (arguments.reference && !arguments.profile.empty()) return "`--profile` is of a training run: leave out `--reference`";
+  if (!arguments.trace.empty() && arguments.trace == arguments.profile) return "`--trace` and `--profile` name one file: give each its own";
   const bool page = arguments.command == Command::compare && arguments.format == "html";
   if (arguments.command != Command::show && !page && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
   const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty() || !arguments.stages.empty();

@@ -85,16 +85,32 @@ bool Session::write(const std::string& text) {
     console_.out << text;  // the driver sees whether it was taken
     return true;
   }
-  for (const std::string& input : arguments_.positional) {
-    if (!source::same_file(input, arguments_.output)) continue;
-    sink_.report(Code::unwritable_output, SourceRange(), "`{}` is not written: it is the input", arguments_.output).hint("give `-o` another name");
-    return false;
-  }
   return write_file(arguments_.output, text);
 }
 
-bool Session::write_file(const std::string& path, const std::string& text) { return is_written(path, source::write_file(path, text)); }
-bool Session::check_writable(const std::string& path) { return is_written(path, source::check_writable(path)); }
+bool Session::write_file(const std::string& path, const std::string& text) { return is_no_input(path) && is_written(path, source::write_file(path, text)); }
+bool Session::check_writable(const std::string& path) { return is_no_input(path) && is_written(path, source::check_writable(path)); }
+
+std::list<service::Subject> Session::subjects(const std::string& name) {
+  std::list<service::Subject> subjects = compilation_.subjects(name, sink_);
+  for (const service::Subject& subject : subjects) inputs_.add_data(subject.lowered.strategy.settings);
+  return subjects;
+}
+
+std::optional<service::Subject> Session::subject(const std::string& name, bool train_only) {
+  std::optional<service::Subject> subject = compilation_.subject(name, train_only, sink_);
+  if (subject) inputs_.add_data(subject->lowered.strategy.settings);
+  return subject;
+}
+
+bool Session::is_no_input(const std::string& path) {
+  InputFiles inputs = inputs_;
+  inputs.add_named(arguments_);
+  inputs.add_sources(context().locations.files());
+  if (!inputs.has(path)) return true;
+  sink_.report(Code::unwritable_output, SourceRange(), "`{}` is not written: the command or its program reads it", path).hint("give the output another name");
+  return false;
+}
 
 bool Session::is_written(const std::string& path, std::error_code error) {
   if (!error) return true;

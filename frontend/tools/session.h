@@ -16,6 +16,7 @@
 #include "frontend/pictures/screen.h"
 #include "frontend/service/compilation.h"
 #include "frontend/tools/arguments.h"
+#include "frontend/tools/input_files.h"
 #include "frontend/tools/console.h"
 #include "runtime/data/file_text.h"
 
@@ -32,8 +33,8 @@ class Session {
 
   /// Calls of the service, with the diagnostics of this command.
   bool open(const std::string& input) { return compilation_.open(input, sink_); }
-  std::list<Subject> subjects(const std::string& name) { return compilation_.subjects(name, sink_); }
-  std::optional<Subject> subject(const std::string& name, bool train_only) { return compilation_.subject(name, train_only, sink_); }
+  std::list<Subject> subjects(const std::string& name);
+  std::optional<Subject> subject(const std::string& name, bool train_only);
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
   /// Compiles up to `level`, and verifies a plan; prints DAGs for --print-after.
   std::optional<dag::Dag> compile(const Subject& subject, dag::Level level, bool forward_only = false);
@@ -70,6 +71,8 @@ class Session {
   bool make_folder(const std::string& path);
 
  private:
+  /// False, and a diagnostic, if the output would replace a file that is read.
+  bool is_no_input(const std::string& path);
   bool is_written(const std::string& path, std::error_code error);
   std::function<void(std::string_view pass, const dag::Dag&)> print_after();
   std::optional<dag::Dag> verified(std::optional<dag::Dag> dag);
@@ -79,6 +82,7 @@ class Session {
   service::Compilation compilation_;
   DiagnosticSink sink_;
   runtime::TextFiles texts_;
+  InputFiles inputs_;
   std::set<std::string> seen_;  // diagnostics that were printed
 };
 

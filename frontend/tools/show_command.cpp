@@ -114,7 +114,7 @@ std::string show_graph(const Session& session, const tensor::Graph& graph) {
 std::string show_orders(const Session& session, const dag::Dag& dag, const views::SimulationCosts& costs, bool grid) {
   const passes::OrdersTable table = passes::orders_table(dag);
   if (session.arguments().format == "json") return views::orders_json(table, dag);
-  return grid ? views::grid_text(table, dag, session.screen(), costs.operations.stages) : views::orders_text(table);
+  return grid ? views::grid_text(table, dag, session.screen(), costs) : views::orders_text(table);
 }
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.

@@ -166,10 +166,10 @@ std::optional<double> time_of_column(const passes::Timeline& columns, const pass
 
 }  // namespace
 
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, passes::StageCosts stages) {
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, const SimulationCosts& costs) {
   DiagnosticSink unread(dag.context->locations);
   const passes::Timeline columns = passes::simulate_columns(dag);
-  const std::optional<passes::Timeline> times = passes::simulate_operations(dag, {.stages = stages}, unread);
+  const std::optional<passes::Timeline> times = costs.of_plan() ? std::nullopt : passes::simulate_operations(dag, costs.operations, unread);
   const std::optional<double> column = times ? time_of_column(columns, *times) : std::nullopt;
   std::string text = pictures::grid_text(grid_rows(table, columns), screen, column) + Labels(table).legend() + copies_legend(table);
   if (!times || (column && std::abs(*column - 1) < 1e-9)) return text;

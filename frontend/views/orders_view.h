@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "frontend/pictures/grid_text.h"
+#include "frontend/views/simulation.h"
 #include "passes/order/orders_table.h"
-#include "passes/simulate/costs.h"
 
 namespace piper::views {
 
@@ -20,7 +20,8 @@ std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& ta
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag);
 
 /// One row per rank, one column per operation: F, R, BI and BW take one, B takes two, messages none. `dag` is the one of the table. If columns are not units of
-/// the timeline of operations (two stages per rank, or stages of unequal cost), a line explains them and gives the figures of that timeline at unit costs.
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, passes::StageCosts stages = passes::StageCosts::weighed);
+/// the timeline of operations (two stages per rank, or stages of unequal cost), a line explains them and gives the figures of that timeline, unless
+/// `costs` are those of a plan.
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen, const SimulationCosts& costs = {});
 
 }  // namespace piper::views

@@ -86,7 +86,7 @@ std::optional<SchedulePage> schedule_page(const source::FileSystem& files, const
   const auto timeline = simulate(costs, *dag, sink);
   if (!timeline) return std::nullopt;
   page.figures = figures_text(*timeline);
-  page.grid = grid_text(passes::orders_table(*dag), *dag, {}, costs.operations.stages);
+  page.grid = grid_text(passes::orders_table(*dag), *dag, {}, costs);
   look_at_all(files, compilation.library_schedules(), costs, compilation.context().cancellation, page);
   return page;
 }

@@ -194,7 +194,7 @@ std::string simulation_json(const Timeline& timeline, const LocationTable& locat
               {"bubble", Object{{"makespan", timeline.bubble_makespan}, {"span", timeline.bubble_span}}},
               {"idle", std::move(idle)},
               {"idle_parts", std::move(parts)},
-              {"peak", std::move(peak)},
+              {"peak", timeline.source == Timeline::Source::operations ? Value(std::move(peak)) : Value(nullptr)},
               {"peak_bytes", std::move(peak_bytes)},
               {"planned_bytes", std::move(planned)},
               {"work", std::move(work)},

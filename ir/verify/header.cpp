@@ -189,7 +189,13 @@ class Header {
 
   /// If samples have weights, each loss sum uses them.
   void weights() {
-    if (!dag::sample_weight(dag_).valid()) return;
+    const tensor::InputId weight = dag::sample_weight(dag_);
+    if (!weight.valid()) return;
+    const tensor::Type& type = dag_.input_types[weight.index()];
+    if (type.dims.size() != 1 || !type.dims.front().sampled) {
+      facts_.sink.report(Code::header_differs, dag_.inputs[weight.index()].loc, "the header has the input `{}` of type `{}`, and a sample has one weight", dag::kSampleWeight, print(type, dag_.context->symbols));
+      return;
+    }
     for (const dag::Body& body : dag_.bodies) {
       if (facts_.enough()) return;
       const bool weighed = std::any_of(body.inputs.begin(), body.inputs.end(), [&](const dag::BodyPort& port) { return is_weight(port.input); });

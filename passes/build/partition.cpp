@@ -181,28 +181,36 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
   return starts;
 }
 
-/// Fewer calls than stages: cuts go through calls, and some stages have only a few cheap operations.
+/// Fewer calls than stages: cuts go through calls, and some stages have only a few cheap operations, or no parameter.
 void Partitioner::report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts) {
   constexpr std::uint64_t kSmall = 4;  // less than this fraction of the mean
   constexpr std::size_t kShown = 4;
   const std::size_t layers = inner_units(ops, {0, ops.size(), region, true}).size(), parts = starts.size() + 1;
   if (layers >= parts) return;
+  std::vector<bool> is_param(model_.values().size(), false);
+  for (const tensor::Param& param : model_.params) is_param[param.value.index()] = true;
+  const auto reads_param = [&](NodeId node) {
+    const auto operands = model_.operands(model_.node(node));
+    return std::any_of(operands.begin(), operands.end(), [&](ValueId value) { return is_param[value.index()]; });
+  };
   std::vector<std::uint64_t> costs(1, 0);
+  std::vector<bool> has_param(1, false);
   for (std::size_t u = 0; u < units.size(); ++u) {
-    if (costs.size() < parts && u == starts[costs.size() - 1]) costs.push_back(0);
+    if (costs.size() < parts && u == starts[costs.size() - 1]) costs.push_back(0), has_param.push_back(false);
     costs.back() += cost_of(ops, units[u]);
+    for (std::size_t i = units[u].begin; i < units[u].end; ++i) has_param.back() = has_param.back() || reads_param(ops[i]);
   }
   const std::uint64_t total = std::accumulate(costs.begin(), costs.end(), std::uint64_t{0});
   std::string named;
   std::size_t small = 0;
   for (std::size_t part = 0; part < parts; ++part) {
-    if (costs[part] * parts * kSmall >= total) continue;
+    if (costs[part] * parts * kSmall >= total && has_param[part]) continue;
     if (++small <= kShown) named += (small == 1 ? "`" : ", `") + std::string(text(partition.into.name)) + "[" + std::to_string(part) + "]`";
   }
   if (small == 0) return;
   if (small > kShown) named += " and " + std::to_string(small - kShown) + " more";
   const std::string whole = region.valid() ? region_text(region) : "model";
-  sink_.report(Code::more_stages_than_layers, directive::narrowest(partition.into.loc, partition.loc), "`{}` is made of {}, too few for {} parts: {} {} less than a quarter of the work of a part on average",
+  sink_.report(Code::more_stages_than_layers, directive::narrowest(partition.into.loc, partition.loc), "`{}` is made of {}, too few for {} parts: {} {} no parameter, or less than a quarter of the work of a part on average",
                whole, counted(layers, "layer"), parts, named, small == 1 ? "has" : "have")
       .hint("make at most {}, or give the model more layers", counted(layers, "part"));
 }

@@ -12,6 +12,7 @@
 #include "passes/build/wiring.h"
 #include "passes/order/data_order.h"
 #include "passes/order/named_places.h"
+#include "passes/order/named_routes.h"
 #include "passes/order/order_reports.h"
 
 namespace piper::passes {
@@ -183,6 +184,7 @@ class Application {
     next_group_ = 0;
     repeats_ = false;
     named_.clear();
+    routes_.begin_rank();
     before_ = 0;
     gathered_.clear();
     gathers_before_ = out_.gathers.size();
@@ -232,15 +234,18 @@ class Application {
     members_.push_back({++num_groups_, 0});
     const std::uint64_t before = before_;
     std::uint64_t in_group = 0;
+    routes_.begin_group();
     for (const std::uint32_t child : children_of(step)) {
       starts.push_back(placed_.size());
       ++members_.back().second;
+      routes_.begin_member();
       place(order_->steps[child], previous, end);
       in_group += std::exchange(before_, before) - before;
       if (placed_.size() == starts.back()) starts.pop_back();
       last.insert(last.end(), end.begin(), end.end());
     }
     members_.pop_back();
+    routes_.end_group();
     before_ += in_group;
     if (members > 1) {
       starts.push_back(placed_.size());
@@ -271,6 +276,7 @@ class Application {
     work_.clear();
     gathers_.reset();
     for (const OrderOp& op : ops_of(step)) place_op(op, previous);
+    routes_.end_step();
     if (gathers_) place_gathers({*order_, ops_of(step).front(), *rank_}, previous);
     if (step.count > 1 && work_.size() > 1) data_order_.sort_as_written(work_);
     insert_second_forwards();
@@ -390,6 +396,7 @@ class Application {
         first = op.loc;
       }
       places_.add({one.comm, NodeId()}, claim_, {*order_, op, *rank_}, previous, before_);
+      for (const std::uint32_t earlier : routes_.name(dag_, graph_, graph_.unit_of(one.comm))) out_.named.emplace_back(earlier, graph_.unit_of(one.comm));
       for (const std::uint32_t before : previous) {
         out_.named.emplace_back(before, graph_.unit_of(one.comm));
         out_.waits.emplace_back(graph_.front(before), one.comm);
@@ -540,6 +547,7 @@ class Application {
   std::uint32_t num_groups_ = 0;
   std::uint64_t before_ = 0;                 // hash of the work of the current rank before the current step (`NamedPlaces`)
   NamedPlaces places_;
+  NamedRoutes routes_;
   struct Gathers {
     std::map<NodeId, std::set<NodeId>> uses;     // by the all-gather of the whole step: its readers
     NodeId late;                                 // work named before the all-gather; invalid: none

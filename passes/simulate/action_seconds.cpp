@@ -69,7 +69,6 @@ double ActionSeconds::share_of(const Node& node) const {
   return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.cut_over(dag_.buckets[bucket.index()]))) : 1;
 }
 
-/// The axes along which devices take part, and those on which the members differ.
 AxisMask ActionSeconds::crossed(const Comm& comm) const {
   AxisMask crossed = comm.axes;
   const DeviceSet& first = dag_.device_sets[dag_.node(comm.members.front()).devices];

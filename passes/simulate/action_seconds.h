@@ -28,13 +28,14 @@ class ActionSeconds {
   /// On a device of speed 1. `rates`: if the device states none, those of the costs apply.
   double work(const dag::Node& node, const DeviceRates& rates) const;
   TransferTime transfer(const dag::Comm& comm) const;
+  /// The axes along which devices take part in a communication, and those on which its members differ.
+  AxisMask crossed(const dag::Comm& comm) const;
   /// Bytes that a node reads; contributions to a sum count once, because they share one accumulator.
   double bytes_of(const dag::Node& node) const;
 
  private:
   double bytes_of(dag::Port port) const;
   double share_of(const dag::Node& node) const;
-  AxisMask crossed(const dag::Comm& comm) const;
 
   const dag::Dag& dag_;
   const ActionCosts& costs_;

@@ -425,6 +425,27 @@ class Simulation {
   std::vector<std::uint32_t> chunk_names_;   // per chunk
 };
 
+/// A rate of the data sheet holds for the device, and neither `efficiency` nor `speed` lowers it.
+bool works_at_peak(const MachineDevice& device, tensor::DType dtype) {
+  const DeviceRates& rates = device.rates;
+  if (rates.kind == nullptr || rates.efficiency || device.speed.value_or(1) < 1) return false;
+  const DeviceRates sheet = find_processor(rates.kind)->rates();
+  return flops_of(rates, dtype) == flops_of(sheet, dtype) || rates.bandwidth == sheet.bandwidth;
+}
+
+/// The axes without a link that communication crosses.
+std::vector<std::string> assumed_links(const Dag& dag, const ActionCosts& costs) {
+  std::vector<std::string> axes;
+  if (!costs.machine || costs.rates.states_bandwidth) return axes;
+  const ActionSeconds seconds(dag, costs);
+  AxisMask crossed = 0;
+  for (const Comm& comm : dag.comms) crossed = static_cast<AxisMask>(crossed | seconds.crossed(comm));
+  for (std::size_t axis = 0; axis < costs.machine->axes.size(); ++axis) {
+    if ((crossed >> axis & 1) != 0 && !costs.machine->axes[axis].link) axes.push_back(costs.machine->axes[axis].name);
+  }
+  return axes;
+}
+
 }  // namespace
 
 ActionCosts action_costs(const Dag& dag, const MachineRates& rates) {
@@ -436,11 +457,13 @@ AssumedRates assumed_rates(const Dag& dag, const ActionCosts& costs) {
   const bool measured = std::all_of(costs.body.begin(), costs.body.end(), [](double seconds) { return seconds >= 0; });
   const DeviceClasses classes(dag, costs.machine ? &*costs.machine : nullptr);
   for (std::size_t i = 0; !measured && i < classes.size(); ++i) {
-    const DeviceRates rates = costs.machine ? costs.machine->device(classes[i].coordinates).rates : DeviceRates();
+    const MachineDevice device = costs.machine ? costs.machine->device(classes[i].coordinates) : MachineDevice();
+    const DeviceRates& rates = device.rates;
     assumed.flops |= !flops_of(rates, dag.settings.dtype) && !costs.rates.states_flops;
     assumed.bytes |= !rates.bandwidth && !costs.rates.states_bytes;
-    if (rates.kind != nullptr && !rates.efficiency) assumed.kind = rates.kind;
+    if (works_at_peak(device, dag.settings.dtype)) assumed.kind = rates.kind;
   }
+  assumed.links = assumed_links(dag, costs);
   return assumed;
 }
 

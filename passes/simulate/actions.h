@@ -23,7 +23,7 @@ struct MachineRates {
   double bytes = 10e9;
   double latency = 5e-6;    // seconds before the first byte of a message arrives
   double bandwidth = 10e9;  // bytes per second of a link
-  bool states_flops = false, states_bytes = false;  // stated rates, not the default ones of one core
+  bool states_flops = false, states_bytes = false, states_bandwidth = false;  // stated rates, not the default ones
 };
 
 struct ActionCosts {
@@ -40,6 +40,7 @@ ActionCosts action_costs(const dag::Dag& dag, const MachineRates& rates);
 struct AssumedRates {
   bool flops = false, bytes = false;
   const char* kind = nullptr;  // a device at the peaks of its data sheet: no efficiency is stated
+  std::vector<std::string> links;  // axes of a machine without a link that communication of the plan crosses
 };
 AssumedRates assumed_rates(const dag::Dag& dag, const ActionCosts& costs);
 

@@ -107,6 +107,9 @@ std::string metrics_json(const StepRecord& step, std::span<const std::string> lo
     }
     out += ']';
   });
+  out += ",\"counts\":";
+  append_per_loss(out, loss_names, [&](std::size_t i) { append_number(out, step.counts[i]); });
+  out += ",\"samples\":" + std::to_string(step.samples);
   if (step.gradient_norm) {
     out += ",\"norm\":";
     append_number(out, *step.gradient_norm);

@@ -10,8 +10,33 @@
 namespace piper::test {
 namespace {
 
-std::string line_of(int step, const std::string& loss, const std::string& phase = "training") {
-  return "{\"schema\":1,\"phase\":\"" + phase + "\",\"step\":" + std::to_string(step) + ",\"loss\":" + loss + ",\"norm\":1.5,\"lr\":0.1,\"seconds\":0.5,\"tokens_per_second\":100}\n";
+std::string line_of(int step, const std::string& loss) {
+  return "{\"schema\":1,\"phase\":\"training\",\"step\":" + std::to_string(step) + ",\"loss\":" + loss + ",\"norm\":1.5,\"lr\":0.1,\"seconds\":0.5,\"tokens_per_second\":100}\n";
+}
+
+/// A batch of held-out data with one loss, of which `count` elements add up to `sum`.
+std::string held_out_line(int step, const std::string& sum, const std::string& count) {
+  return "{\"phase\":\"evaluation\",\"step\":" + std::to_string(step) + ",\"loss\":1,\"microbatches\":{\"l\":[" + sum + ",0]},\"counts\":{\"l\":" + count + "},\"samples\":2}\n";
+}
+
+TEST(Metrics, EachElementOfHeldOutDataCountsAlike) {
+  struct Case {
+    std::string text;
+    std::optional<double> loss;
+  };
+  const std::vector<Case> cases = {
+      {"", std::nullopt},
+      {held_out_line(1, "8", "4"), 2},
+      {held_out_line(1, "0", "4") + held_out_line(2, "100", "1"), 20},
+      {held_out_line(1, "0", "4") + held_out_line(2, "1", "0"), 0.25},
+      {held_out_line(1, "0", "0"), 0},
+      {held_out_line(1, "null", "4"), std::nullopt},
+  };
+  for (const Case& one : cases) {
+    pictures::Metrics metrics;
+    EXPECT_TRUE(pictures::read_metrics(one.text, metrics).empty()) << one.text;
+    EXPECT_EQ(pictures::held_out_loss(metrics), one.loss) << one.text;
+  }
 }
 
 TEST(Metrics, BrokenLinesAreLeftOut) {
@@ -26,6 +51,8 @@ TEST(Metrics, BrokenLinesAreLeftOut) {
       {"{\"phase\":\"training\",\"step\":0,\"loss\":2}", "it has no `step` from 1 on"},
       {"{\"phase\":\"training\",\"step\":\"1\",\"loss\":2}", "it has no `step` from 1 on"},
       {"{\"phase\":\"training\",\"step\":4}", "it has no `loss`"},
+      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1}", "it has no `microbatches` and `counts` of its losses"},
+      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1,\"microbatches\":{\"l\":[1]},\"counts\":{\"k\":1}}", "it has no `microbatches` and `counts` of its losses"},
       {std::string("\0\xff", 2), "it is no JSON"},
   };
   for (const Case& each : cases) {
@@ -43,7 +70,7 @@ TEST(Metrics, BrokenLinesAreLeftOut) {
 
 TEST(Metrics, StepsAscendAndTheLastLineOfAStepCounts) {
   pictures::Metrics metrics;
-  EXPECT_TRUE(pictures::read_metrics(line_of(1, "4") + line_of(2, "3") + line_of(3, "9") + line_of(2, "2") + line_of(3, "null") + line_of(1, "7", "evaluation"), metrics).empty());
+  EXPECT_TRUE(pictures::read_metrics(line_of(1, "4") + line_of(2, "3") + line_of(3, "9") + line_of(2, "2") + line_of(3, "null") + held_out_line(1, "7", "1"), metrics).empty());
   ASSERT_EQ(metrics.training.size(), 3u);
   EXPECT_EQ(metrics.training[1].loss, 2);
   EXPECT_FALSE(metrics.training[2].loss);
@@ -52,7 +79,7 @@ TEST(Metrics, StepsAscendAndTheLastLineOfAStepCounts) {
 }
 
 TEST(Metrics, AreDrawnWhateverTheyAre) {
-  for (const std::string& text : {line_of(1, "2"), line_of(1, "2") + line_of(2, "2"), line_of(1, "null"), line_of(1, "1e300") + line_of(2, "-1e300"), line_of(5, "1", "evaluation"),
+  for (const std::string& text : {line_of(1, "2"), line_of(1, "2") + line_of(2, "2"), line_of(1, "null"), line_of(1, "1e300") + line_of(2, "-1e300"), held_out_line(5, "1", "1"),
                                   line_of(1, "3") + line_of(2, "null") + line_of(1000000, "1e-9")}) {
     pictures::Metrics metrics;
     EXPECT_TRUE(pictures::read_metrics(text, metrics).empty());

@@ -23,6 +23,7 @@ const char* const kMemory = "42MiB";
 struct Sample {
   std::vector<double> losses = {2.5};
   std::vector<std::vector<double>> sums = {{3.5, 1.5}};
+  std::vector<double> counts = {2};
   StepRecord record;
   Sample() {
     record.step = 119;
@@ -31,6 +32,8 @@ struct Sample {
     record.loss = 2.5;
     record.losses = losses;
     record.microbatch_sums = sums;
+    record.counts = counts;
+    record.samples = 4;
     record.gradient_norm = 0.826;
     record.learning_rate = 1.9e-3;
     record.seconds = 0.5;
@@ -42,13 +45,13 @@ TEST(Metrics, OneObjectPerStep) {
   Sample sample;
   const std::vector<std::uint64_t> bytes = {1024, 2048};
   EXPECT_EQ(metrics_json(sample.record, kNames, bytes),
-            R"({"schema":1,"phase":"training","step":120,"loss":2.5,"losses":{"gpt.loss.0":2.5},"microbatches":{"gpt.loss.0":[3.5,1.5]},)"
+            R"({"schema":1,"phase":"training","step":120,"loss":2.5,"losses":{"gpt.loss.0":2.5},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
             R"("norm":0.826,"lr":0.0019,"seconds":0.5,"tokens_per_second":9876,"peak_bytes":[1024,2048]})");
   sample.record.phase = Phase::evaluation;
   sample.record.gradient_norm.reset();
   sample.losses[0] = sample.record.loss = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(metrics_json(sample.record, kNames, {}),
-            R"({"schema":1,"phase":"evaluation","step":120,"loss":null,"losses":{"gpt.loss.0":null},"microbatches":{"gpt.loss.0":[3.5,1.5]},)"
+            R"({"schema":1,"phase":"evaluation","step":120,"loss":null,"losses":{"gpt.loss.0":null},"microbatches":{"gpt.loss.0":[3.5,1.5]},"counts":{"gpt.loss.0":2},"samples":4,)"
             R"("seconds":0.5,"tokens_per_second":9876,"peak_bytes":[]})");
 }
 

@@ -152,5 +152,44 @@ TEST(NamedCommunication, BesideWorkInAGroupWaitsForWhatStandsBeforeTheGroup) {
   EXPECT_EQ(order("if r == 0 { { F stage[0].send mb[1]; F stage[0] mb[1] } & { F stage[0] mb[0] } } else { F stage[1] }\n").exit_code, 1);
 }
 
+// A route carries its messages in one order for both of its ends.
+TEST(NamedCommunication, FollowsEachOtherOnARoute) {
+  struct Row {
+    std::string sender, receiver;
+    int exit_code;
+  };
+  const std::string sends_0 = "F stage[0].send mb[0]; ", sends_1 = "F stage[0].send mb[1]; ", receives_0 = "F stage[1].recv mb[0]; ", receives_1 = "F stage[1].recv mb[1]; ";
+  const std::string work_0 = "F stage[1] mb[0]; ", work_1 = "F stage[1] mb[1]; ";
+  const Row rows[] = {
+      {sends_0 + sends_1, receives_0 + work_0 + receives_1 + work_1, 0},
+      {sends_1 + sends_0, receives_1 + work_1 + receives_0 + work_0, 0},
+      {sends_1 + sends_0, work_1 + work_0, 0},
+      {"", receives_1 + receives_0 + work_1 + work_0, 0},
+      {"", receives_1 + receives_0 + work_0 + work_1, 0},
+      {sends_1 + sends_0, receives_0 + work_0 + receives_1 + work_1, 1},
+      {sends_1 + sends_0, receives_0 + receives_1 + work_1 + work_0, 1},
+      {sends_0 + sends_1, receives_1 + receives_0 + work_0 + work_1, 1},
+      {"{ " + sends_1 + "} & { " + sends_0 + "}; ", receives_0 + receives_1 + work_0 + work_1, 0},
+  };
+  for (const Row& row : rows) {
+    const std::string order = "if r == 0 { F stage[0]; " + row.sender + "B stage[0] } else { " + row.receiver + "B stage[1] }";
+    const std::string text = std::string(kModel) + "train t = net(layers: 2) on grid {\n    data: synthetic(batch: 8)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    partition model into stage: pp\n" +
+                             "    for s in 0..pp { place stage[s] on pp[s] }\n    split batch into mb: 2\n    replicate model over dp\n    order { rank r in pp { " + order + " } }\n}\n";
+    const ToolResult run = run_tool({"show", "program", "a.pipe"}, {{"a.pipe", text}});
+    EXPECT_EQ(run.exit_code, row.exit_code) << order << "\n" << run.err;
+    if (row.exit_code != 0) {
+      EXPECT_THAT(run.err, HasSubstr("error P3108: ")) << order;
+      continue;
+    }
+    // Programs of both ends list the messages as they are written.
+    const bool first_is_1 = row.sender.find(sends_1 + sends_0) == 0 || row.receiver.find(receives_1 + receives_0) == 0;
+    for (const char* kind : {"send", "recv"}) {
+      const std::size_t first = run.out.find(std::string(kind) + ".F."), end = run.out.find('\n', first);
+      ASSERT_NE(first, std::string::npos) << run.out;
+      if (row.sender.find('&') == std::string::npos) EXPECT_EQ(run.out.substr(first, end - first).find("mb1") != std::string::npos, first_is_1) << kind << " of " << order << "\n" << run.out;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace piper::test

@@ -1,0 +1,58 @@
+#include "frontend/tools/input_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "frontend/source/write_file.h"
+#include "frontend/tools/arguments.h"
+
+namespace piper::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether a folder or one of its subfolders holds the file.
+bool holds(const std::string& folder, const std::string& file) {
+  std::error_code none;
+  if (!fs::is_directory(folder, none)) return false;
+  const fs::path inside = fs::canonical(file, none), outside = fs::canonical(folder, none);
+  return !inside.empty() && !outside.empty() && std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first == outside.end();
+}
+
+}  // namespace
+
+void InputFiles::add(std::string path) {
+  if (!path.empty()) paths_.push_back(std::move(path));
+}
+
+void InputFiles::add_named(const Arguments& arguments) {
+  std::vector<std::string> named = arguments.positional;
+  named.push_back(arguments.machine);
+  for (const std::string& name : named) {
+    add(name);
+    if (const std::size_t colon = name.rfind(':'); colon != std::string::npos) add(name.substr(0, colon));
+  }
+  add(arguments.costs_file);
+}
+
+void InputFiles::add_data(const directive::Settings& settings) {
+  for (const auto* data : {&settings.data, &settings.held_out}) {
+    if (*data) add((*data)->path);
+  }
+}
+
+void InputFiles::add_sources(const SourceTable& sources) {
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (const FileId file = FileId::at(i); !sources.is_library(file)) add(std::string(sources.name(file)));
+  }
+}
+
+bool InputFiles::has(const std::string& path) const {
+  std::error_code none;
+  if (!fs::is_regular_file(path, none)) return false;
+  return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& input) { return source::same_file(input, path) || holds(input, path); });
+}
+
+}  // namespace piper::tools
