@@ -40,7 +40,7 @@ struct BrokenLine {
   bool cut_off = false;  // the last one, without a line break: the run was killed while it wrote
 };
 
-/// The loss over all held-out data: each element counts alike, as `train` prints it. None where a batch had no finite loss, or nothing is held out.
+/// The loss over all held-out data: each element counts alike, as `train` prints it. None if a batch has no finite loss, or if there is no held-out data.
 std::optional<double> held_out_loss(const Metrics& metrics);
 
 std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics);
