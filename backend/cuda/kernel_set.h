@@ -35,7 +35,7 @@ struct KernelEntry {
   std::string title;               // `rms_norm, mul: 8192 rows of 768`
   Form form = Form::elements;
   Launch launch;
-  std::int64_t shared_bytes = 0;   // constant at compile time
+  std::int64_t shared_bytes = 0;   // static shared memory of a block
   std::int64_t bytes = 0;          // bytes of its buffers, once each
   std::int64_t operations = 0;     // flops of its statements, by the op table's cost, times the elements or rows that execute them
 };

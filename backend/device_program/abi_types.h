@@ -1,5 +1,5 @@
 #pragma once
-// The ABI numbers of parameter initializations and optimizers.
+// The ABI numbers of parameter initializations.
 
 #include "backend/dtypes.h"
 #include "ir/directive/directive.h"

@@ -401,7 +401,7 @@ class Projection {
     return part;
   }
 
-  /// Full gradients with a live range within the step reuse bytes of other values, so padding is not part of the sum.
+  /// Clears the padding of full gradients before their reduce_scatter sums it, because their bytes held other values earlier.
   void clear_padding(const dag::Action& action, dag::BucketId id) {
     const dag::Bucket& bucket = dag_.buckets[id.index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);

@@ -36,8 +36,8 @@ std::string run_text(const DeviceProgram& program, const Instruction& each, cons
   return text;
 }
 
-/// ` samples 4 +2 of stretch 0`: the first index over all ranks, the extent per rank, and the interval; empty if each rank has
-/// all.
+/// ` samples 4 +2 of stretch 0`: the first index over all ranks, the extent per rank, and the interval, which is left out if each
+/// rank has all.
 std::string stretch_text(const DeviceProgram& program, const std::string& of, const CallStretch& call) {
   const ProgramStretch& stretch = program.stretches[call.stretch];
   std::string text = " " + of + "s " + number(call.first) + " +" + number(stretch.extent);

@@ -214,7 +214,7 @@ class Lowering {
   }
   Mesh& mesh() { return lowered_.strategy.mesh; }
 
-  /// A train says how its parameters are updated and how often; `data` is required if the model reads inputs.
+  /// A train says how its parameters are updated and how often; `data` is checked where the model reads inputs.
   void require_settings(const sema::Train& train, const Frame& frame) {
     const directive::Settings& settings = lowered_.strategy.settings;
     const bool optim = settings.optimizer || schedule_.setting_failed("optim");

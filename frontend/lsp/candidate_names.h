@@ -131,7 +131,7 @@ class CandidateNames {
   /// An expression of a type.
   void expr(sema::Type place) {
     if (statement_.after_value()) return after_value();
-    // After an operator numbers are followed by numbers.
+    // After an operator on numbers only a number can follow.
     const std::string_view last = statement_.last();
     const bool computes = last == "+" || last == "-" || last == "*" || last == "/" || last == "%" || last == ".." || last == "by" || last == "<" || last == ">" ||
                           last == "<=" || last == ">=" || last == "==" || last == "!=";

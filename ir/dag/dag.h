@@ -115,7 +115,7 @@ struct Bucket {
   LayoutId state, gradients, parameters;  // of each at rest. Flat and sharded equally, all over the same axes: the state alone, gradients too, or all three (ZeRO 1, 2, 3);
                                           // frozen buckets have parameters alone
   directive::Reduce reduced = directive::Reduce::step;  // sharded gradients: when they are reduced
-  std::uint32_t prefetch = 0;      // sharded parameters: how many runs before its first use an all-gather is placed
+  std::uint32_t prefetch = 0;      // sharded parameters: how many gathered intervals before its first use an all-gather is placed
   bool state_on_host = false;      // from level ordered: the optimizer state is in the memory of the host except while its update runs
   Symbol name;                     // `stage0.0`
   LocId loc;

@@ -3,7 +3,7 @@
 //
 //   one chunk for a region                         `block[1]`, `model`
 //   beside chunks of regions inside it             `block[1].rest`, `model.rest`
-//   one of several segments                          `block[1].rest[0]`, `block[1].rest[1]`
+//   one of several segments                        `block[1].rest[0]`, `block[1].rest[1]`
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 //
 //   repeat    the value, bit-equal on all members of the axis             nothing is printed
 //   cut       a block of one dimension (box.h says which)                 dp: batch
-//   partial   a term; the value is the sum over the members            dp: +
+//   partial   a term; the value is the sum over the members               dp: +
 //   flat      a block of a bucket, whose values lie end to end            dp: flat
 //
 // Several axes may shard one dimension or a bucket; they are listed outermost first.

@@ -354,7 +354,7 @@ class RoleMemoryCheck {
     return {};
   }
 
-  /// Checks that an update of the previous step wrote it, or that it is the initial state.
+  /// Checks that it holds the optimizer state of its bucket, or the initial state.
   void read_state(std::uint32_t a, const Access& access) {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       if (!after_write(cells_[c])) return race(a, cells_[c].writer, "reads bytes written by");

@@ -5,8 +5,8 @@
 // near-linear; a DAG that passes at level planned has no deadlock under any timing and no data race, and computes every value, gradient, update
 // and report of the step exactly once.
 //
-//   built, split acyclic; one producer per value; types; every (chunk, instance) has F and B or BI and BW; every parameter one update per owner,
-//                   every loss one report
+//   built, split    acyclic; one producer per value; types; every (chunk, instance) has F and B or BI and BW; every parameter one update
+//                   per owner, every loss one report
 //   placed          devices on every node
 //   communicating   no edge crosses devices; halves name each other; gradients and norms are reduced exactly once over exactly their copies
 //   ordered         streams; one global order that agrees with the edges and has no deadlock for devices that run one communication at a time

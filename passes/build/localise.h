@@ -6,7 +6,7 @@
 // added in graph order), then loss sums. Outputs are distinct values and no leaves or views; otherwise a copy (`broadcast` to its own type) is
 // appended. Renamed integers are renamed in each segment that reads them, so they cross no boundary. The work is linear in the segment.
 //
-//   %y = contract(%x, %w) : f32[batch: 32*, hidden: 8]     divided by 4, segment {y}      %x = port f32[batch: 8*, dim: 4]
+//   %y = contract(%x, %w) : f32[batch: 32*, hidden: 8]     divided by 4, segment {y}    %x = port f32[batch: 8*, dim: 4]
 //   %z = gelu(%y) : f32[batch: 32*, hidden: 8]             ------------------------>     %w = port f32[dim: 4, hidden: 8]
 //                                                                                        %y = contract(%x, %w) : f32[batch: 8*, hidden: 8]
 //                                                          inputs: x data, w param       outputs: y data

@@ -6,9 +6,8 @@
 // value. So one sum of a value leaves a device set, and needs few extra messages. A sum is moved only if no work waits for more than with all sums at
 // the producers of their values.
 //
-//   a value of segment 0 on device 0, read by segments 1 to 4, on devices 1, 2, 1, 2 piece 4:  s4              piece 2:  s4 + s2
-//                                                                                     piece 3: s3 piece 1: ((s4 + s2) + s3) + s1, which goes to
-//                                                                                     segment 0
+//   a value of segment 0 on device 0, read by          segment 4:  s4      segment 2:  s4 + s2
+//   segments 1 to 4, on devices 1, 2, 1, 2             segment 3:  s3      segment 1:  ((s4 + s2) + s3) + s1, which goes to segment 0
 //
 // Guarantees: if no segments share devices the order of additions is that of the model: from the last use to the first. The order is part of the DAG,
 // so the one-device run has it too.

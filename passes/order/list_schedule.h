@@ -39,7 +39,8 @@ std::vector<std::int64_t> remaining_paths(const WorkGraph& graph, const Adjacenc
                                           std::span<const std::int64_t> cost);
 
 /// All chunk nodes in the order in which they start. `more` are edges beside those of the graph; the two together must be acyclic.
-/// `cost` and `priority` are per unit, and so is `attached`, which may be empty: the `R` directly before a backward that reads it.
+/// `cost` and `priority` are per unit, and so is `attached`, which may be empty: whether the unit is an `R` that runs directly before the backward that
+/// reads it.
 std::vector<dag::NodeId> list_schedule(const dag::Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
                                        std::span<const std::int64_t> cost, std::span<const Priority> priority, const std::vector<bool>& attached);
 

@@ -278,7 +278,7 @@ class Offloading {
     for (Access& access : pool.accesses) access.stay = stay[access.page] += access.returns ? 1 : 0;
   }
 
-  /// Decides which accesses find their page on the device: the page that is read last leaves. True if all do.
+  /// Decides which accesses find their page on the device: if it is full, the page with the latest next access leaves. True if all do.
   bool choose_returns(Pool& pool, std::size_t places) {
     bool all_stay = true;
     std::set<std::pair<std::uint32_t, std::uint32_t>> here;  // (next access, page)

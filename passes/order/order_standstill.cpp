@@ -14,7 +14,7 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = OrderClaims::kNone;
-/// The grid shows the end of longer orders, and at most this many ranks.
+/// The size of the grid: the last kColumns units of time, and the first kRows ranks.
 constexpr std::uint32_t kColumns = 12;
 constexpr std::size_t kRows = 8;
 

@@ -97,7 +97,7 @@ class Rounds {
   }
 
   void find_work() {
-    std::vector<std::vector<std::pair<Home*, bool>>> homes_of(dag_.device_sets.size());  // owners with some of a set's devices; owners with exactly these devices
+    std::vector<std::vector<std::pair<Home*, bool>>> homes_of(dag_.device_sets.size());  // per set: the owners with some of its devices; true: with exactly these
     for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) {
       const DeviceSet& set = dag_.device_sets[DeviceSetId::at(s)];
       for (auto& [at, home] : homes_) {
@@ -349,7 +349,7 @@ class Rounds {
     dag_.order = std::move(order);
   }
 
-  /// The nodes placed before the uses of the parameters of a chunk.
+  /// How the all-gathers that serve a chunk got their places: some from an order (`placed`), some from `prefetch` (`otherwise`).
   struct Gathered {
     bool placed = false, otherwise = false;
   };

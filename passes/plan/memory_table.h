@@ -24,8 +24,7 @@ struct MemoryRow {
 };
 
 /// A row per role of a planned DAG. Counted as in `ir/verify/plan_facts.h`: in steps of 64 bytes, a workspace during its action, any other buffer
-/// from the
-/// first to the last action that names it.
+/// from the first to the last action that names it.
 std::vector<MemoryRow> memory_table(const dag::Dag& dag);
 
 }  // namespace piper::passes

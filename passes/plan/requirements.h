@@ -9,7 +9,7 @@
 
 namespace piper::passes {
 
-/// The value of a measure, and the role that determines it.
+/// The largest amount over roles, and the role that needs it.
 struct Most {
   std::int64_t bytes = 0;
   std::size_t role = 0;

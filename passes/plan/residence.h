@@ -1,6 +1,6 @@
 #pragma once
-// The memory of values: in the bytes of which value or state an output is on its devices. Buffers, operands and sizes of a plan follow from this
-// alone.
+// The memory of values: the value or state in whose bytes an output is stored on its devices. Buffers, operands and sizes of a plan follow from
+// this alone.
 //
 //   F.stage0.mb0:1        activations: itself
 //   B.stage0.mb1:2        gradients of bucket stage0.0 from byte 512 on, added: the second term of accumulate.stage0.0:1, which is there
@@ -59,8 +59,8 @@ class Residences {
   std::vector<std::vector<std::int64_t>> body_bytes_;  // per body and output
   std::vector<std::uint32_t> first_bytes_;             // per node, one more: into bytes_, for nodes without a body
   std::vector<std::int64_t> bytes_;                    // of outputs that are values of the step
-  std::vector<std::uint32_t> first_term_;              // per node: into terms_; kNone: it has no terms
-  std::vector<Term> terms_;                            // per output of nodes with terms
+  std::vector<std::uint32_t> first_term_;              // per node: into terms_; kNone: none of its outputs is a term
+  std::vector<Term> terms_;                            // per output of the other nodes
   llvm::DenseSet<std::pair<std::uint32_t, std::uint32_t>> shared_;  // outputs that are reduced over devices and also read otherwise
 };
 

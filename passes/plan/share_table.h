@@ -23,7 +23,7 @@ struct StateShare {
   std::int64_t members = 1;             // k: devices along the flat axes
   std::int64_t parameters = 0;          // Psi: bytes of the parameters without padding
   std::int64_t sums = 0;                // bytes of their gradients, and of a slot of the optimizer
-  std::int64_t slots = 0;               // with master weights
+  std::int64_t slots = 0;               // number of such slots, including master weights
   std::array<std::int64_t, 3> formula{};  // parameters, gradients, optimizer state
   std::array<std::int64_t, 3> planned{};
 };

@@ -14,8 +14,7 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 }  // namespace
 
-/// Elements of a value; for a shard of a bucket or of its state those of all shards, of which `share_of` is one device's
-/// fraction.
+/// Bytes of a value; for a shard of a bucket or of its state those of all shards, of which `share_of` is one device's fraction.
 double ActionSeconds::bytes_of(Port port) const {
   const Node& maker = dag_.node(port.node);
   const double bytes = static_cast<double>(dag_.output_type(port).bytes());

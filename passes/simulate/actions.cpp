@@ -121,7 +121,7 @@ class Simulation {
   /// Links that a rank's devices share with others: that of an axis, in either direction.
   struct SharedLink {
     std::size_t axis = 0;
-    std::uint32_t first = 0;  // the sending and the receiving link
+    std::uint32_t first = 0;  // the link for sends; the one for receives is the next
     double devices = 0;       // of the rank
   };
   std::vector<SharedLink> shared_links(std::uint32_t rank, std::map<std::pair<std::size_t, std::uint64_t>, std::uint32_t>& links, std::vector<double>& capacity) const {

@@ -44,7 +44,7 @@ struct AssumedRates {
 };
 AssumedRates assumed_rates(const dag::Dag& dag, const ActionCosts& costs);
 
-/// `dag` must be planned: a plan has no deadlock.
+/// `dag` must be planned and verified, so that it has no deadlock.
 Timeline simulate_actions(const dag::Dag& dag, const ActionCosts& costs);
 
 }  // namespace piper::passes

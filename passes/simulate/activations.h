@@ -3,7 +3,7 @@
 // until the backward, or both of its halves, have read them.
 //
 //   Activations activations(dag, shares, costs);
-//   held += activations.from_start(forward);          // as fractions of the values that the F of all chunks of a rank keep
+//   held += activations.from_start(forward);          // as fractions of the values that the F of all chunks of a rank keeps
 //   held -= activations.until_finish(backward);
 //   activations.arrivals(backward, [&](dag::NodeId maker, double part) { ... });   // from another rank, when `maker` has run
 

@@ -83,7 +83,7 @@ void fill_figures(Timeline& timeline) {
     rank.idle.data -= rank.idle.imbalance;
     for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message, &rank.idle.room, &rank.idle.after_last}) *part = settled(*part, timeline.makespan);
   }
-  // Idle devices count as as many ranks as the same number of devices with work.
+  // The number of ranks grows in proportion to the devices: an idle device counts like one with work.
   const double available = devices > 0 ? ranks * (1 + idle_devices / devices) * timeline.makespan : 0;
   timeline.bubble_makespan = available > 0 ? settled(1 - total / available, 1) : 0;
   timeline.bubble_span = timeline.span > 0 ? settled(1 - most / timeline.span, 1) : 0;

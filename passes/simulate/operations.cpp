@@ -173,7 +173,7 @@ class Simulation {
     return forward != nullptr && backward != nullptr;
   }
 
-  /// Joins units that run as one: the pairs, and with `whole` the segments of each operation.
+  /// Joins units that run as one: the pairs, and with `whole` the chunks of each operation.
   void join_units(bool whole) {
     rules_.cost = cost_;
     rules_.runs_with.resize(graph_.units());
@@ -226,7 +226,7 @@ class Simulation {
 
   // ---- times
 
-  /// The nodes of each role in the order of the table: that of the DAG except for `R`s with several segments, and with `as_written` for members of
+  /// The nodes of each role in the order of the table: that of the DAG except for `R`s of several chunks, and with `as_written` for members of
   /// groups.
   std::vector<std::vector<std::uint32_t>> list_order(bool as_written) const {
     std::vector<std::vector<std::uint32_t>> sequences = chunks_of_roles(dag_, graph_, roles_);
@@ -274,7 +274,7 @@ class Simulation {
     }
   }
 
-  /// With each operation as a whole, or by segments if that would deadlock because other ranks work between the segments.
+  /// With each operation as a whole, or by chunks if that would deadlock because other ranks work between the chunks.
   bool find_times(std::vector<std::vector<std::uint32_t>> sequences) {
     rules_.sequences = std::move(sequences);
     for (const bool whole : {true, false}) {
@@ -387,7 +387,7 @@ class Simulation {
     return nodes[at];
   }
 
-  /// The times at which the activations of a row grow and shrink. Units that run together add before they free; each segment of an `R` is kept only
+  /// The times at which the activations of a row grow and shrink. Units that run together add before they free; each chunk of an `R` is kept only
   /// for its own backward.
   void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
     std::vector<std::pair<double, double>> changes, arrivals;  // time, by how much
@@ -446,7 +446,7 @@ class Simulation {
     rank.end_curve = rank.first_curve + 1;
   }
 
-  /// Members of groups that run segment by segment, in each other's gaps, are shown as running together.
+  /// Members of groups that run chunk by chunk, in each other's gaps, are shown as running together.
   void join_overlapping() {
     for (const Timeline::Lane& lane : out_.lanes) {
       for (std::uint32_t e = lane.first + 1; e < lane.end; ++e) {
@@ -485,7 +485,7 @@ class Simulation {
           out_.why[entry] = Timeline::Why::previous;
           continue;
         }
-        // Work of another rank may be between two segments of an operation: then the cause is that of its first segment.
+        // Work of another rank may be between two chunks of an operation: then the cause is that of its first chunk.
         Cause cause = cause_of(graph_.unit_of(binding_[entry]));
         if (cause.unit != kNone && out_.finish[entry_of_[cause.unit]] > out_.start[entry]) cause = cause_of(graph_.unit_of(out_.operation_of(entry).first));
         if (cause.unit == kNone) continue;

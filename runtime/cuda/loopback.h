@@ -2,7 +2,7 @@
 // The transport between ranks on one GPU: the device copies and adds on the stream of one member of a matched communication; the streams of the others wait for
 // it.
 //
-// Guarantees: all messages of a step are known before the first one, and both ends of every message are compared then; sums add in member order, as in the
+// Guarantees: all messages of a step are known before the first step, and both ends of every message are compared then; sums add in member order, as in the
 // local transport (runtime/transport/local.h), so both give the same bits. Members arrive in the order of all ranks, in which they are neighbours: nothing is
 // enqueued behind a communication that waits for its members.
 
