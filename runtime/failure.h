@@ -29,7 +29,7 @@ enum FailureCode : std::uint32_t {
   kOutputUnwritable = 6012,    // a file under --out cannot be written
   kBadOption = 6013,           // an environment variable has no legal value
   kCudaMissing = 6014,         // there is no driver, no GPU, or a library of CUDA is not there
-  kCudaTooOld = 6015,          // the driver does not support the architecture that the programs are built for
+  kCudaTooOld = 6015,          // the driver or NCCL is too old for the programs
   kCudaCallFailed = 6016,      // the driver or cuBLASLt refused a call
   kCudaKernelFailed = 6017,    // the GPU failed while an action ran on it
   kCudaOutOfMemory = 6018,     // the arenas do not fit on the GPU

@@ -92,7 +92,7 @@ class Bodies {
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
-  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;  // by interval and elements
+  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;  // by sharded states (BucketLayout::cut) and elements
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
   std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;

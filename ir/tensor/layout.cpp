@@ -80,7 +80,7 @@ class Rows {
         rows_.back().operands[2] = AxisShare::partial();
         return;
       case Op::rename: {
-        if (!operands_[0].find(dim)) return;  // the old name of the dimension
+        if (!operands_[0].find(dim)) return;  // a new name: the row of the old name covers it
         const auto at = std::find(attrs_.dims.begin(), attrs_.dims.end(), dim);
         return add(parts(dim), results_of(at == attrs_.dims.end() ? dim : attrs_.dims2[static_cast<std::size_t>(at - attrs_.dims.begin())]));
       }
@@ -148,7 +148,7 @@ class Rows {
       case Op::select_ge: case Op::select_lt: case Op::max_grad: case Op::cross_entropy_grad: return linear({2});
       case Op::attend:
         linear({2});
-        rows_.back().results[1] = {};  // the log-sums depend on no values
+        rows_.back().results[1] = {};  // the log-sums do not depend on v
         return;
       case Op::attend_grad: return linear({5});
       case Op::maximum: case Op::minimum: case Op::offset: case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos:

@@ -139,7 +139,7 @@ std::vector<Sum> find_sums(const Graph& model, const Pieces& pieces) {
 struct Partial {
   ValueId value;
   std::uint32_t vertex = 0;  // vertex of the work that makes it
-  std::size_t site = 0;      // operation that it belongs to
+  std::size_t site = 0;      // into sites_: the site that made it
 };
 
 /// A segment that makes adjoints of the value.

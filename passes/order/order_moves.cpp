@@ -74,7 +74,7 @@ class Search {
     for (std::size_t i = 0; i < circle.size(); ++i) {
       const Standing& next = circle[(i + 1) % circle.size()];
       if (circle[i].want == next.at) continue;  // the rank is stuck at it
-      const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;  // communication is moved before work is
+      const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;  // moving communication is tried before moving work
       if (named) {
         if (auto text = move(next.claim, next.at, true)) return text;
       }
@@ -150,7 +150,7 @@ class Search {
     const auto first = std::find_if(units.begin(), units.end(), is_bound);
     if (first == units.end()) return std::nullopt;
     const std::uint32_t place = later ? *std::find_if(units.rbegin(), units.rend(), is_bound) : *first;
-    if (!chunk) {  // it waits for the previous step
+    if (!chunk) {  // communication waits for the previous step of the order
       if (later) order.named.emplace_back(place, unit);
       for (const std::uint32_t each : before(order.edges, place)) {
         if (!later) order.named.emplace_back(each, unit);
