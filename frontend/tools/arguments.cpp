@@ -94,7 +94,7 @@ constexpr CommandRow kCommands[] = {
     {Command::completion, "completion", "piper completion SHELL", 1, 1, "print the script that completes words in a shell, or the man page",
      "SHELL is bash, zsh or fish. In bash: `source <(piper completion bash)`; in zsh: `piper completion zsh > DIR/_piper`, DIR in its fpath; in fish:\n"
      "`piper completion fish | source`. `piper completion man > DIR/man1/piper.1` is the man page, DIR in the path of man.", ""},
-    {Command::doctor, "doctor", "piper doctor", 0, 0, "list the compilers, CUDA and LibTorch of this machine",
+    {Command::doctor, "doctor", "piper doctor", 0, 0, "list the driver, the GPUs, NVRTC and the libraries of this machine",
      "Lists the C++ compiler, the NVIDIA driver and its GPUs, NVRTC, cuBLASLt, NCCL and LibTorch for CUDA, each with its version and place, or the reason why it is not\n"
      "there and what to install. To train on the CPU only a compiler is used, and without one programs are interpreted.", ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "frontend/tools/arguments.h"
+#include "frontend/tools/choices.h"
 #include "frontend/tools/environment.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/device/product_choice.h"
@@ -204,6 +205,9 @@ TEST(PrintAfter, AllShowsEveryPass) {
   }
   EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "rounds", "offload", "plan"));
   for (const std::string& pass : passes) EXPECT_THAT(run_tool({"check", "tiny.pipe", "--print-after", pass}, kFiles).err, HasSubstr("// after " + pass)) << pass;
+  const auto option = std::find_if(tools::option_rows().begin(), tools::option_rows().end(), [](const auto& row) { return std::string_view(row.name) == "--print-after"; });
+  ASSERT_NE(option, tools::option_rows().end());
+  EXPECT_THAT(tools::choices_of(*option), testing::IsSupersetOf(std::vector<std::string_view>(passes.begin(), passes.end())));
   const std::string table = read_text("passes/README.md").value_or("");
   for (const std::string& pass : passes) EXPECT_THAT(table, HasSubstr("| `" + pass + "`: ")) << "the table of passes/README.md";
   EXPECT_THAT(shown.err, HasSubstr("// after offload (unchanged)\n// after plan\n"));
