@@ -186,7 +186,8 @@ TEST(NamedCommunication, FollowsEachOtherOnARoute) {
     for (const char* kind : {"send", "recv"}) {
       const std::size_t first = run.out.find(std::string(kind) + ".F."), end = run.out.find('\n', first);
       ASSERT_NE(first, std::string::npos) << run.out;
-      if (row.sender.find('&') == std::string::npos) EXPECT_EQ(run.out.substr(first, end - first).find("mb1") != std::string::npos, first_is_1) << kind << " of " << order << "\n" << run.out;
+      if (row.sender.find('&') != std::string::npos) continue;
+      EXPECT_EQ(run.out.substr(first, end - first).find("mb1") != std::string::npos, first_is_1) << kind << " of " << order << "\n" << run.out;
     }
   }
 }
