@@ -1,6 +1,7 @@
 #include "passes/order/linearise.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "passes/order/list_schedule.h"
@@ -104,7 +105,8 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   std::vector<Adjacency::Pair> edges;
   edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
   edges.assign(after.begin(), after.end());
-  edges.insert(edges.end(), named.begin(), named.end());
+  // Named communications that follow each other have their order by their numbers, if they share a communicator; others have none.
+  std::copy_if(named.begin(), named.end(), std::back_inserter(edges), [&](const Adjacency::Pair& edge) { return graph.sort(edge.first) == WorkGraph::Sort::work; });
   add_message_edges(graph, communicators, edges);
   add_end_edges(graph, roles, compute, edges);
   // Units that end the step take one unit of time, so that their order by time is topological too.
