@@ -26,8 +26,8 @@ constexpr CommandRow kCommands[] = {
      "Compiles every train of IN (or the train or schedule called NAME) to a plan, proves that it has no deadlock and no data race, and checks\n"
      "its requirements. A schedule that no train of the file applies is compiled on a chain of equal links, at its parameters' defaults, else\n"
      "axes of 4 and integers of 8, or 16 and 2, and the sizes are printed. A .pir file is verified unchanged: its header, graph,\n"
-     "communicators and roles. Not checked are the operations inside its bodies, beyond the signatures and the ignored targets of a loss, and the\n"
-     "text of its `directives { }`: they are the model and the strategy, which the rest of the file does not repeat. Prints nothing else if there is no error.",
+     "communicators and roles. Not checked are the operations inside its bodies, beyond the signatures and the ignored targets of a loss, and\n"
+     "the text of its `directives { }`: they are the model and the strategy, which the rest does not repeat. Prints nothing else without an error.",
      kAnyInput},
     {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print the compiled forms of a program",
      "KIND is one of:\n"
@@ -95,8 +95,8 @@ constexpr CommandRow kCommands[] = {
      "SHELL is bash, zsh or fish. In bash: `source <(piper completion bash)`; in zsh: `piper completion zsh > DIR/_piper`, DIR in its fpath; in fish:\n"
      "`piper completion fish | source`. `piper completion man > DIR/man1/piper.1` is the man page, DIR in the path of man.", ""},
     {Command::doctor, "doctor", "piper doctor", 0, 0, "list the driver, the GPUs, NVRTC and the libraries of this machine",
-     "Lists the C++ compiler, the NVIDIA driver and its GPUs, NVRTC, cuBLASLt, NCCL and LibTorch for CUDA, each with its version and place, or the reason why it is not\n"
-     "there and what to install. To train on the CPU only a compiler is used, and without one programs are interpreted.", ""},
+     "Lists the NVIDIA driver and its GPUs, NVRTC, cuBLASLt, NCCL and LibTorch for CUDA, each with its version and place, or the reason why it is\n"
+     "not there and what to install. To train on the CPU only a C++ compiler is used; without one programs are interpreted.", ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
@@ -119,7 +119,7 @@ constexpr OptionRow kOptions[] = {
     {"--bodies", "", "", "in dag as text: the operations of bodies, too", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
-    {"--device", "DEVICE", "the train's, else cpu", "the platform of the ranks: cpu, or cuda: all of them on one GPU, or with a launcher each on one of its own", bit(Command::train) | bit(Command::build)},
+    {"--device", "DEVICE", "the train's, else cpu", "the platform of the ranks: cpu, or cuda: all on one GPU, or with a launcher one GPU each", bit(Command::train) | bit(Command::build)},
     {"--device", "DEVICE", "the train's, else cpu", "the platform of the plan, whose kernels' workspaces count as memory: cpu or cuda", bit(Command::check) | bit(Command::simulate) | bit(Command::compare)},
     {"--device", "DEVICE", "the train's, else cpu", "of show program, memory, dag and timeline: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},

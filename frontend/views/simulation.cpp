@@ -26,11 +26,13 @@ void report_assumed_rates(const dag::Dag& dag, const passes::ActionCosts& costs,
     sink.report(Code::rates_assumed, SourceRange(), "{} {}: those of one core are taken, {} per second", owner, lacks, taken)
         .hint("write `device(kind: h100, efficiency: 0.5)` or `device(flops: 67e12, bandwidth: 3000GiB)` in the machine, or `--rates flops=67e12,bytes=3e12`");
   }
-  for (const std::string& axis : assumed.links) {
+  if (!assumed.links.empty()) {
+    std::string axes;
+    for (const std::string& axis : assumed.links) axes += (axes.empty() ? "`" : ", `") + axis + "`";
     char rates[80];
     std::snprintf(rates, sizeof rates, "a latency of %.4g us and a bandwidth of %.4g bytes per second", 1e6 * costs.rates.latency, costs.rates.bandwidth);
-    sink.report(Code::rates_assumed, SourceRange(), "the machine `{}` has no `link` of the axis `{}`: {} are taken", costs.machine->name, axis, rates)
-        .hint("write `{}: link(bandwidth: 50GiB, latency: 5us)` in the machine, or `--rates bandwidth=5e10,latency=5e-6`", axis);
+    sink.report(Code::rates_assumed, SourceRange(), "the machine `{}` has no `link` of {}: {} are taken", costs.machine->name, axes, rates)
+        .hint("write `{}: link(bandwidth: 50GiB, latency: 5us)` in the machine, or `--rates bandwidth=5e10,latency=5e-6`", assumed.links.front());
   }
   if (assumed.kind != nullptr) {
     sink.report(Code::peaks_assumed, SourceRange(), "the devices of the machine `{}` work at the peaks of the data sheet of `{}`", costs.machine->name, assumed.kind)

@@ -396,7 +396,9 @@ class Application {
         first = op.loc;
       }
       places_.add({one.comm, NodeId()}, claim_, {*order_, op, *rank_}, previous, before_);
-      for (const std::uint32_t earlier : routes_.name(dag_, graph_, graph_.unit_of(one.comm))) out_.named.emplace_back(earlier, graph_.unit_of(one.comm));
+      if (op.part == Part::send) {
+        for (const std::uint32_t earlier : routes_.name(dag_, graph_, graph_.unit_of(one.comm))) out_.named.emplace_back(earlier, graph_.unit_of(one.comm));
+      }
       for (const std::uint32_t before : previous) {
         out_.named.emplace_back(before, graph_.unit_of(one.comm));
         out_.waits.emplace_back(graph_.front(before), one.comm);

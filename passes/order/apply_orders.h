@@ -21,7 +21,7 @@ namespace piper::passes {
 /// The strategy's orders as edges between units.
 struct ClaimedOrder {
   std::vector<Adjacency::Pair> edges;           // steps that follow each other
-  std::vector<Adjacency::Pair> named;           // the work, or the named communication of its route, before a named communication -> that communication
+  std::vector<Adjacency::Pair> named;           // the work, or the named send of the route, before a named communication -> that communication
   std::vector<Adjacency::Pair> late;            // a named communication -> work behind it that makes what it carries, which no order can keep
   std::vector<std::pair<dag::NodeId, dag::NodeId>> waits;  // the same on one rank: its chunk, its member of the communication
   std::vector<LocId> loc;                       // per node: the operation that names it (for communication, its member on that rank); invalid: none

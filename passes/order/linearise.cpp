@@ -105,7 +105,7 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   std::vector<Adjacency::Pair> edges;
   edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
   edges.assign(after.begin(), after.end());
-  // Named communications that follow each other have their order by their numbers, if they share a communicator; others have none.
+  // Named sends that follow each other are ordered by their numbers, if they share a communicator.
   std::copy_if(named.begin(), named.end(), std::back_inserter(edges), [&](const Adjacency::Pair& edge) { return graph.sort(edge.first) == WorkGraph::Sort::work; });
   add_message_edges(graph, communicators, edges);
   add_end_edges(graph, roles, compute, edges);

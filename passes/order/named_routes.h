@@ -1,5 +1,5 @@
 #pragma once
-// Named communications of one route: a route carries them in one order for all of its members, so they follow each other as the order of a rank writes them.
+// Named sends of one route follow each other as the order of a rank writes them: a route carries its messages in one order for both ends.
 //
 //   F stage[0].send mb[1]; F stage[0].send mb[0]     ->     the message of mb[1] before that of mb[0], also at the receiver
 
@@ -19,14 +19,14 @@ class NamedRoutes {
   using Units = std::vector<std::uint32_t>;
 
   void begin_rank();
-  /// Names a communication in the current step; returns those of its route that directly precede it. A reduction that is named for several regions keeps its first place.
+  /// Names a send in the current step; returns the sends of its route that directly precede it.
   Units name(const dag::Dag& dag, const WorkGraph& graph, std::uint32_t unit);
-  /// The communications of a step have no order among them; those of later steps follow them.
+  /// The sends of a step have no order among them; those of later steps follow them.
   void end_step();
 
   void begin_group();
   void begin_member();
-  /// Members of a group have no order among them: what follows a group follows the communications of all members.
+  /// Members of a group have no order among them: sends after a group follow those of all members.
   void end_group();
 
  private:

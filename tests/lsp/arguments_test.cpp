@@ -57,7 +57,7 @@ TEST(Arguments, OfBuiltinsAndDirectivesAreExplained) {
       {"signatureHelp", "(lr: ^cosine", R"("activeParameter":0)"},
       {"signatureHelp", "warmup: ^2", R"("activeParameter":1)"},
       {"signatureHelp", "overlap: ^1", R"("activeParameter":2)"},
-      {"signatureHelp", "overlap: ^1", "so many times as long"},
+      {"signatureHelp", "overlap: ^1", "the factor by which work takes longer"},
       {"signatureHelp", "bandwidth: ^50", "bytes per second"},
       {"signatureHelp", "zero: ^1", "replicate ... with bucket: bytes = 25MiB, prefetch"},
       {"signatureHelp", "zero: ^1", R"("activeParameter":3)"},

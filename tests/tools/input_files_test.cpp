@@ -25,7 +25,7 @@ train t = net() on pair {
     held_out: arrays("DIR/rest.csv", batch: 2)
     optim:    sgd(lr: 0.1)
     steps:    1
-    place model on pair[0]
+    place model on p[0]
 }
 )";
 

@@ -163,12 +163,9 @@ TEST(NamedCommunication, FollowsEachOtherOnARoute) {
   const Row rows[] = {
       {sends_0 + sends_1, receives_0 + work_0 + receives_1 + work_1, 0},
       {sends_1 + sends_0, receives_1 + work_1 + receives_0 + work_0, 0},
+      {sends_0 + sends_1, receives_1 + work_1 + receives_0 + work_0, 1},
       {sends_1 + sends_0, work_1 + work_0, 0},
-      {"", receives_1 + receives_0 + work_1 + work_0, 0},
-      {"", receives_1 + receives_0 + work_0 + work_1, 0},
       {sends_1 + sends_0, receives_0 + work_0 + receives_1 + work_1, 1},
-      {sends_1 + sends_0, receives_0 + receives_1 + work_1 + work_0, 1},
-      {sends_0 + sends_1, receives_1 + receives_0 + work_0 + work_1, 1},
       {"{ " + sends_1 + "} & { " + sends_0 + "}; ", receives_0 + receives_1 + work_0 + work_1, 0},
   };
   for (const Row& row : rows) {
@@ -182,7 +179,7 @@ TEST(NamedCommunication, FollowsEachOtherOnARoute) {
       continue;
     }
     // Programs of both ends list the messages as they are written.
-    const bool first_is_1 = row.sender.find(sends_1 + sends_0) == 0 || row.receiver.find(receives_1 + receives_0) == 0;
+    const bool first_is_1 = row.sender.find(sends_1 + sends_0) == 0;
     for (const char* kind : {"send", "recv"}) {
       const std::size_t first = run.out.find(std::string(kind) + ".F."), end = run.out.find('\n', first);
       ASSERT_NE(first, std::string::npos) << run.out;
