@@ -389,7 +389,7 @@ TEST_F(NcclEnds, ProcessesThatDoNotMeet) {
   const auto both_first = train_forked(kText, 2, [](std::uint32_t, OfRank& of) { of.environment["RANK"] = "0"; of.environment["PIPER_MEET_SECONDS"] = "1"; });
   all_say(both_first, {"P6021"});
   EXPECT_NE((both_first[0].err + both_first[1].err).find("another process has it"), std::string::npos);
-  EXPECT_NE((both_first[0].err + both_first[1].err).find("after `1` seconds rank 1 of `2` has not come"), std::string::npos) << both_first[0].err << both_first[1].err;
+  EXPECT_NE((both_first[0].err + both_first[1].err).find("after `1` seconds rank 1 of `2` has not connected"), std::string::npos) << both_first[0].err << both_first[1].err;
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
 }
 

@@ -129,7 +129,7 @@ TEST(Gathers, Refusals) {
            RefusedRow{two_units("if d == 0 { F a.gather }; F a.gather; F a mb[0..2]" + rest, finer), "P3105", "stands twice"},
            RefusedRow{two_units("if d == 0 { F a.gather } else { F a.gather mb[0] }; F a mb[0..2]" + rest, finer), "P3112", "which gather together with it"},
            RefusedRow{two_units("if d == 0 { F a.gather }; F a mb[0..2]" + rest, finer), "P3108", "which runs the same work"},
-           RefusedRow{ahead(two_units(forwards + "B a.gather; B a mb[0..2]"), 2), "P3047", "`prefetch: 2` says nothing"},
+           RefusedRow{ahead(two_units(forwards + "B a.gather; B a mb[0..2]"), 2), "P3047", "`prefetch: 2` has no effect"},
            RefusedRow{ahead(two_units(forwards + "B a.gather; B a mb[0..2]"), 0), "", ""},
            RefusedRow{ahead(two_units(forwards + "B a mb[0..2]"), 2), "", ""},
        }) {
