@@ -209,9 +209,10 @@ TEST(HostilePeers, MoreConnectionsThanFiles) {
     const rlimit few{64, 64};
     Failure failure;
     const bool limited = setrlimit(RLIMIT_NOFILE, &few) == 0;
-    const auto group = ProcessGroup::join(of_rank(0, kWorld, port), {.seconds = 20}, failure);
+    auto group = ProcessGroup::join(of_rank(0, kWorld, port), {.seconds = 20}, failure);
     const bool good = limited && group && !group->agree({});
     if (group) group->leave();
+    group.reset();  // waits for rank 1, which `_exit` does not
     _exit(good ? 0 : 1);
   }
   Stranger stranger(port);
