@@ -36,8 +36,9 @@ bool read_sums(const llvm::json::Object& record, MetricsStep& step) {
     for (const llvm::json::Value& part : *parts.getAsArray()) sum += part.getAsNumber().value_or(std::numeric_limits<double>::quiet_NaN());
     step.counts[name.str()] = *count;
   }
-  step.samples = record.getInteger("samples").value_or(0);
-  return true;
+  const auto samples = record.getInteger("samples");
+  step.samples = samples.value_or(0);
+  return samples.has_value();
 }
 
 /// The record of one line; empty reason when it is one.
@@ -66,7 +67,7 @@ std::string read_line(llvm::StringRef line, Metrics& metrics) {
       step.per_second = *speed;
     }
   }
-  if (*phase == "evaluation" && !read_sums(*object, step)) return "it has no `microbatches` and `counts` of its losses";
+  if (*phase == "evaluation" && !read_sums(*object, step)) return "it has no `microbatches`, `counts` and `samples`";
   (*phase == "training" ? metrics.training : metrics.held_out).push_back(step);
   return {};
 }

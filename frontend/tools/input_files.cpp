@@ -16,7 +16,6 @@ namespace fs = std::filesystem;
 /// Whether a folder or one of its subfolders holds the file.
 bool holds(const std::string& folder, const std::string& file) {
   std::error_code none;
-  if (!fs::is_directory(folder, none)) return false;
   const fs::path inside = fs::canonical(file, none), outside = fs::canonical(folder, none);
   return !inside.empty() && !outside.empty() && std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first == outside.end();
 }
@@ -24,7 +23,7 @@ bool holds(const std::string& folder, const std::string& file) {
 }  // namespace
 
 void InputFiles::add(std::string path) {
-  if (!path.empty()) paths_.push_back(std::move(path));
+  if (!path.empty()) files_.push_back(std::move(path));
 }
 
 void InputFiles::add_named(const Arguments& arguments) {
@@ -39,7 +38,9 @@ void InputFiles::add_named(const Arguments& arguments) {
 
 void InputFiles::add_data(const directive::Settings& settings) {
   for (const auto* data : {&settings.data, &settings.held_out}) {
-    if (*data) add((*data)->path);
+    if (!*data || (*data)->path.empty()) continue;
+    std::error_code none;
+    (fs::is_directory((*data)->path, none) ? folders_ : files_).push_back((*data)->path);
   }
 }
 
@@ -52,7 +53,8 @@ void InputFiles::add_sources(const SourceTable& sources) {
 bool InputFiles::has(const std::string& path) const {
   std::error_code none;
   if (!fs::is_regular_file(path, none)) return false;
-  return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& input) { return source::same_file(input, path) || holds(input, path); });
+  return std::any_of(files_.begin(), files_.end(), [&](const std::string& file) { return source::same_file(file, path); }) ||
+         std::any_of(folders_.begin(), folders_.end(), [&](const std::string& folder) { return holds(folder, path); });
 }
 
 }  // namespace piper::tools

@@ -17,11 +17,11 @@ struct Arguments;
 
 class InputFiles {
  public:
-  /// A file, or a folder with all files below it. Need not exist.
+  /// A file. Need not exist.
   void add(std::string path);
   /// The files that the command line names: programs, also as FILE:NAME, costs and the machine.
   void add_named(const Arguments& arguments);
-  /// The data of a train.
+  /// The data of a train: files, or folders with all files below them.
   void add_data(const directive::Settings& settings);
   void add_sources(const SourceTable& sources);
 
@@ -29,7 +29,7 @@ class InputFiles {
   bool has(const std::string& path) const;
 
  private:
-  std::vector<std::string> paths_;
+  std::vector<std::string> files_, folders_;
 };
 
 }  // namespace piper::tools

@@ -16,8 +16,8 @@
 #include "frontend/pictures/screen.h"
 #include "frontend/service/compilation.h"
 #include "frontend/tools/arguments.h"
-#include "frontend/tools/input_files.h"
 #include "frontend/tools/console.h"
+#include "frontend/tools/input_files.h"
 #include "runtime/data/file_text.h"
 
 namespace piper::tools {
@@ -47,6 +47,8 @@ class Session {
   void check_file();
 
   service::Compilation& compilation() { return compilation_; }
+  /// The files that this command reads, beside those of its arguments and sources.
+  InputFiles& inputs() { return inputs_; }
   /// The training and held-out texts that this command has read.
   runtime::TextFiles& texts() { return texts_; }
   Context& context() { return compilation_.context(); }

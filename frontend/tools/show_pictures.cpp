@@ -80,6 +80,7 @@ int show_metrics(Session& session, const std::string& folder) {
     session.sink().report(Code::metrics_unreadable, SourceRange(), "the metrics `{}` cannot be read: {}", path, why).hint("give `show metrics` the folder that `piper train --out DIR` wrote");
     return session.finish();
   }
+  session.inputs().add(path);
   pictures::Metrics metrics;
   const std::vector<pictures::BrokenLine> broken = pictures::read_metrics(*read.text, metrics);
   if (metrics.training.empty() && metrics.held_out.empty()) {

@@ -19,7 +19,7 @@ class NamedRoutes {
   using Units = std::vector<std::uint32_t>;
 
   void begin_rank();
-  /// Names a send in the current step; returns the sends of its route that directly precede it.
+  /// Names a send in the current step; returns the sends of its route that directly precede it. A send of a sum may be named for each of its terms: it keeps its first place.
   Units name(const dag::Dag& dag, const WorkGraph& graph, std::uint32_t unit);
   /// The sends of a step have no order among them; those of later steps follow them.
   void end_step();

@@ -51,8 +51,8 @@ TEST(Metrics, BrokenLinesAreLeftOut) {
       {"{\"phase\":\"training\",\"step\":0,\"loss\":2}", "it has no `step` from 1 on"},
       {"{\"phase\":\"training\",\"step\":\"1\",\"loss\":2}", "it has no `step` from 1 on"},
       {"{\"phase\":\"training\",\"step\":4}", "it has no `loss`"},
-      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1}", "it has no `microbatches` and `counts` of its losses"},
-      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1,\"microbatches\":{\"l\":[1]},\"counts\":{\"k\":1}}", "it has no `microbatches` and `counts` of its losses"},
+      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1}", "it has no `microbatches`, `counts` and `samples`"},
+      {"{\"phase\":\"evaluation\",\"step\":4,\"loss\":1,\"microbatches\":{\"l\":[1]},\"counts\":{\"k\":1}}", "it has no `microbatches`, `counts` and `samples`"},
       {std::string("\0\xff", 2), "it is no JSON"},
   };
   for (const Case& each : cases) {
