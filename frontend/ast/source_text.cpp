@@ -58,6 +58,30 @@ std::string_view op_text(BinaryOp op) {
 
 std::string_view op_text(UnaryOp op) { return op == UnaryOp::negate ? "-" : "not"; }
 
+std::string_view keyword_of(StmtKind kind) {
+  switch (kind) {
+    case StmtKind::let: return "let";
+    case StmtKind::var: return "var";
+    case StmtKind::for_loop: return "for";
+    case StmtKind::repeat: return "repeat";
+    case StmtKind::conditional: return "if";
+    case StmtKind::return_value: return "return";
+    case StmtKind::require: return "require";
+    case StmtKind::input: return "input";
+    case StmtKind::weight: return "weight";
+    case StmtKind::region: return "region";
+    case StmtKind::loss: return "loss";
+    case StmtKind::order: return "order";
+    case StmtKind::rank: return "rank";
+    case StmtKind::cursor: return "cursor";
+    case StmtKind::at: return "at";
+    case StmtKind::error: case StmtKind::assign: case StmtKind::expr: case StmtKind::setting: case StmtKind::partition: case StmtKind::split:
+    case StmtKind::place: case StmtKind::replicate: case StmtKind::shard: case StmtKind::treat: case StmtKind::stream: case StmtKind::step:
+      return "";
+  }
+  return "";
+}
+
 std::string_view treatment_text(Treatment treatment) {
   switch (treatment) {
     case Treatment::recompute: return "recompute";

@@ -78,6 +78,11 @@ enum class StmtKind : std::uint8_t {
   partition, split, place, replicate, shard, treat, stream, order, rank, cursor, at, step,
 };
 
+inline constexpr std::size_t kNumStmtKinds = static_cast<std::size_t>(StmtKind::step) + 1;
+
+/// The word that statements of the kind begin with; empty if they have none, or if directives.def has it.
+std::string_view keyword_of(StmtKind kind);
+
 struct Stmt {
   StmtKind kind;
   SourceRange range;

@@ -151,6 +151,25 @@ class CandidateNames {
     if (last == "[" && open_bracket_is_list()) word("for");
   }
 
+  /// The row of the directive that is being written; null if the statement is no directive that works.
+  const directive::DirectiveRow* directive_row() const {
+    const directive::DirectiveRow* const row = directive::find_directive(statement_.first());
+    return row != nullptr && row->works() ? row : nullptr;
+  }
+
+  /// The clause of a directive behind the last one that is present.
+  void next_clause() {
+    const directive::DirectiveRow* const row = directive_row();
+    if (row == nullptr || (row->subject == directive::Subject::named && !statement_.has(":"))) return;
+    std::string_view next;
+    for (std::size_t i = std::size(directive::kClauseWords); i-- > 0;) {
+      if (!row->clauses.takes(static_cast<directive::Clause>(i))) continue;
+      if (statement_.has(directive::kClauseWords[i])) break;
+      next = directive::kClauseWords[i];
+    }
+    if (!next.empty()) word(next);
+  }
+
   /// After a value: the words that continue the statement.
   void after_value() {
     coordinates();
@@ -163,12 +182,7 @@ class CandidateNames {
       const auto following = found == order.end() ? order.begin() : found + 1;
       if (following != order.end()) word(*following);
     };
-    if (first == "partition") next({"into", "with"});
-    if (first == "split") next({"into", "in"});
-    if (first == "place") next({"on"});
-    if (first == "replicate") next({"over", "with"});
-    if (first == "offload") next({"with"});
-    if (first == "stream" && statement_.has(":")) next({"with"});
+    next_clause();
     if (first == "cursor" && statement_.has("=")) next({"backward"});
     if (first == "train" && statement_.has("=")) next({"on"});
     if ((first == "for" || first == "rank") && statement_.last_of({"in", ","}) != "in") word("in");

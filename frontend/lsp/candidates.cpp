@@ -155,7 +155,7 @@ class Completer : CandidateNames {
       return;
     }
     if (first == "region") return;
-    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "recompute" || first == "offload" || first == "freeze" || first == "stream") return directive();
+    if (const directive::DirectiveRow* const row = directive_row()) return directive(*row);
     if (first == "order") return expr_or_labels({TypeKind::order});
     if (first == "cursor") {
       if (!statement_.has("=")) return;
@@ -316,13 +316,14 @@ class Completer : CandidateNames {
     coordinates();
   }
 
-  void directive() {
-    const std::string_view first = statement_.first(), last = statement_.last();
+  void directive(const directive::DirectiveRow& row) {
+    using directive::Subject;
+    const std::string_view last = statement_.last();
     const std::string_view part = statement_.last_of({"into", "with", "on", "over", "in", ":"});
     if (statement_.depth() > 0) return expr(kAny);
     if (statement_.has("with")) {
-      if (last == "with" || last == ",") return settings_of(first);
-      if (last == ":") value_of_setting(statement_.words.size() > 1 ? statement_.word(statement_.words.size() - 2) : "", first);
+      if (last == "with" || last == ",") return settings_of(row);
+      if (last == ":") value_of_setting(statement_.words.size() > 1 ? statement_.word(statement_.words.size() - 2) : "", row);
       return;
     }
     if (statement_.after_value() && last != "model") return after_value();
@@ -336,35 +337,34 @@ class Completer : CandidateNames {
       return;
     }
     if (part == "over") return local_names({TypeKind::axis});
-    if (part == "into" || (first != "stream" && part == ":" && statement_.has("into"))) {
+    if (part == "into" || (row.subject != Subject::named && part == ":" && statement_.has("into"))) {
       if (statement_.last_of({"into", ",", ":"}) == ":") return expr({TypeKind::integer});
-      if (first == "partition") name_of_pair("stage", "the name of the parts");
-      if (first == "split") {
+      if (row.subject == Subject::region) name_of_pair("stage", "the name of the parts");
+      if (row.subject == Subject::dimension) {
         name_of_pair("mb", "microbatches");
         name_of_pair("copy", "copies of the model, each with its part of the batch");
       }
       return;
     }
-    if (first == "split" && statement_.words.size() == 1) {
+    if (row.subject == Subject::dimension && statement_.words.size() == 1) {
       list_.push_back({"batch", CandidateKind::property, "dimension of the batch", {}, {}, "1"});
       return;
     }
-    if (first == "stream" && !statement_.has(":")) return;
-    if (first == "place" && (statement_.words.size() == 1 || last == ",")) passes();
+    if (row.subject == Subject::named && !statement_.has(":")) return;
+    if (row.kind == directive::DirectiveKind::place && (statement_.words.size() == 1 || last == ",")) passes();
     labels(true);
   }
 
-  void value_of_setting(std::string_view name, std::string_view first) {
-    if (name == "what" && first == "offload") return words({"activations", "optimizer"});
-    if (name == "reduce" && first == "replicate") return words({"each", "run", "step"});
-    if (name == "priority" && first == "stream") return words({"high", "normal"});
-    expr(name == "bucket" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+  void value_of_setting(std::string_view name, const directive::DirectiveRow& row) {
+    const directive::SettingRow* const setting = directive::find_setting(row.kind, name);
+    if (setting == nullptr || setting->type != directive::SettingType::word) {
+      return expr(setting != nullptr && setting->type == directive::SettingType::bytes ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+    }
+    for (const std::string_view text : directive::words_of(*setting)) word(text);
   }
 
-  void settings_of(std::string_view first) {
-    for (const DirectiveSetting& setting : directive_settings()) {
-      if (setting.directive == first) name_of_pair(setting.name, setting.text, setting.meaning);
-    }
+  void settings_of(const directive::DirectiveRow& row) {
+    for (const directive::SettingRow& setting : directive::settings_of(row.kind)) name_of_pair(setting.name, setting_text(setting), setting.meaning);
   }
 
   void setting(std::string_view name) {
@@ -395,13 +395,14 @@ class Completer : CandidateNames {
     const auto communication = [&](std::initializer_list<std::string_view> parts) {
       for (const std::string_view part : parts) list_.push_back({std::string(part), CandidateKind::property, "communication", {}, {}, "1"});
     };
-    if (statement_.first() == "stream") return communication({"send", "recv", "reduce", "gather"});
+    if (const directive::DirectiveRow* const named = directive_row(); named != nullptr && named->subject == directive::Subject::named) return communication({"send", "recv", "reduce", "gather"});
     const bool whole = count >= 2 && statement_.word(count - 2) == "model";
     if (!whole && (count < 2 || statement_.word(count - 2) != "]")) return;
     // After a region in an operation or a directive.
     const std::string_view pass = pass_before();
-    constexpr std::string_view kDirectives[] = {"place", "recompute", "offload", "freeze", "replicate", "partition", "cursor"};
-    if (pass.empty() && std::find(std::begin(kDirectives), std::end(kDirectives), statement_.first()) == std::end(kDirectives)) return;
+    const directive::DirectiveRow* const row = directive_row();
+    const bool names_regions = row != nullptr ? row->subject == directive::Subject::region || row->subject == directive::Subject::targets : statement_.first() == "cursor";
+    if (pass.empty() && !names_regions) return;
     if (!pass.empty()) communication({"gather"});
     if (!pass.empty() && pass != "BW") communication({"send", "recv"});
     if (pass == "B" || pass == "BW") communication({"reduce"});

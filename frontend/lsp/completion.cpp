@@ -4,17 +4,18 @@
 
 #include "frontend/lsp/candidates.h"
 #include "frontend/lsp/methods.h"
+#include "ir/directive/directive_rows.h"
 
 namespace piper::lsp {
 
 namespace {
 
-/// A blank asks only where something must follow it.
+/// A blank asks only where something must follow it, other than a new name.
 bool waits(const StatementAt& statement) {
-  constexpr std::string_view kBefore[] = {"B", "BI", "BW", "F", "R", "and", "as", "backward", "by", "cursor", "else", "freeze", "if", "in", "into", "loss", "not", "offload", "on", "or",
-                                          "order", "over", "partition", "place", "recompute", "repeat", "replicate", "require", "return", "split", "stream", "then", "use", "with", "=", ":",
-                                          ",", "->"};
-  return std::find(std::begin(kBefore), std::end(kBefore), statement.last()) != std::end(kBefore) && statement.last() != "cursor" && statement.last() != "stream";
+  constexpr std::string_view kBefore[] = {"B", "BI", "BW", "F", "R", "and", "as", "backward", "by", "else", "if", "in", "into", "loss", "not", "on",
+                                          "or", "order", "over", "repeat", "require", "return", "then", "use", "with", "=", ":", ",", "->"};
+  if (const directive::DirectiveRow* const row = directive::find_directive(statement.last())) return row->works() && row->subject != directive::Subject::named;
+  return std::find(std::begin(kBefore), std::end(kBefore), statement.last()) != std::end(kBefore);
 }
 
 }  // namespace

@@ -28,8 +28,6 @@ constexpr Word kWords[] = {
     {"else", "the other case of an `if`, or the words of a `require` that is not met"},
     {"false", "a condition that never holds"},
     {"for", "repeats a block for each value of a list or range; the last of several names goes fastest"},
-    {"freeze", "keeps parameters at their initial values"},
-    {"fuse", "compiles a region to one kernel"},
     {"if", "runs a block when a condition holds; as an expression, `if c then a else b`"},
     {"in", "the values that a name goes through: `for s in 0..p`"},
     {"input", "data that a model reads, with its dimensions"},
@@ -40,25 +38,17 @@ constexpr Word kWords[] = {
     {"mesh", "devices as a grid with named axes: `mesh cluster(pp: 2, dp: 4)`"},
     {"model", "a function of tensors, independent of devices; in a strategy, the whole model"},
     {"not", "the opposite of a condition"},
-    {"offload", "keeps values that backwards read, or optimizer state, in host memory"},
     {"on", "the devices of a `place`, or the mesh of a `train`"},
     {"or", "true when one side is"},
     {"order", "the order of work on each rank, as `rank` blocks or as a value"},
     {"over", "the axes of the mesh that a `replicate` or `shard` uses"},
     {"param", "a value that `-D NAME=VALUE` can replace"},
-    {"partition", "cuts the depth of a region into parts of equal cost: `partition model into stage: p`"},
-    {"place", "says which devices run a region, a microbatch or a pass: `place stage[s] on p[s]`"},
     {"rank", "the steps of each coordinate of an axis"},
-    {"recompute", "runs a region's forward again before its backward instead of keeping activations"},
     {"region", "gives the operations of a block a name in strategies"},
     {"repeat", "runs a block a number of times"},
-    {"replicate", "keeps whole copies of the parameters over an axis and sums their gradients: data parallelism"},
     {"require", "a condition that must hold; with `peak_memory`, `host_memory`, `bubble` or `traffic` it is checked on the plan"},
     {"return", "the value of a function"},
     {"schedule", "a reusable strategy: how work is cut, placed and ordered"},
-    {"shard", "shards a region along named dimensions over an axis"},
-    {"split", "cuts the batch into microbatches: `split batch into mb: m`"},
-    {"stream", "puts operations on a stream of their own: `stream grads: model.reduce`"},
     {"then", "the value of an `if` whose condition holds: `if c then a else b`"},
     {"train", "a model on a mesh with data, an optimizer and a strategy"},
     {"true", "a condition that always holds"},
@@ -74,18 +64,6 @@ constexpr Word kWords[] = {
     {"optim", "the optimizer: `sgd` or `adamw`"},
     {"seed", "the number that all random values come from"},
     {"steps", "how many steps are trained"},
-};
-
-constexpr DirectiveSetting kSettings[] = {
-    {"offload", "what", "what: activations | optimizer = activations", "the values on the host: those that backwards read, or the state of the optimizer"},
-    {"offload", "window", "window: int = 1", "the number of instances, or buckets, whose values each device keeps"},
-    {"partition", "sizes", "sizes: [int]", "units in each part; without it parts of equal cost"},
-    {"replicate", "bucket", "bucket: bytes = 25MiB", "gradients that are reduced together"},
-    {"replicate", "prefetch", "prefetch: int = 0", "how many runs of work ahead sharded parameters are gathered, with `zero: 3`"},
-    {"replicate", "reduce", "reduce: step | each | run", "when gradients are summed over the replicas: once, after each backward (the default of `zero: 2`), after each run of work (that of `zero: 3`)"},
-    {"replicate", "zero", "zero: int = 0", "the sharded state: 1 optimizer state, 2 gradients too, 3 parameters too"},
-    {"stream", "priority", "priority: high | normal = normal", "which of two streams goes first"},
-    {"stream", "window", "window: int", "how many may be under way; without it any number"},
 };
 
 std::string type_text(const ast::TypeRef* type) { return type != nullptr ? ast::source_text(*type) : std::string(); }
@@ -132,10 +110,27 @@ std::string_view meaning_of_word(std::string_view word) {
   for (const Word& row : kWords) {
     if (row.word == word) return row.meaning;
   }
-  return {};
+  const directive::DirectiveRow* const row = directive::find_directive(word);
+  return row != nullptr ? row->meaning : std::string_view();
 }
 
-std::span<const DirectiveSetting> directive_settings() { return kSettings; }
+std::string setting_text(const directive::SettingRow& setting) {
+  std::string type;
+  switch (setting.type) {
+    case directive::SettingType::count: type = "int"; break;
+    case directive::SettingType::bytes: type = "bytes"; break;
+    case directive::SettingType::counts: type = "[int]"; break;
+    case directive::SettingType::word:
+      for (const std::string_view word : directive::words_of(setting)) type += (type.empty() ? "" : " | ") + std::string(word);
+      break;
+  }
+  return std::string(setting.name) + ": " + type + (setting.value.empty() ? "" : " = " + std::string(setting.value));
+}
+
+std::span<const directive::SettingRow> settings_of(std::string_view keyword) {
+  const directive::DirectiveRow* const row = directive::find_directive(keyword);
+  return row != nullptr ? directive::settings_of(row->kind) : std::span<const directive::SettingRow>();
+}
 
 std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration) {
   const NodesAt nodes = nodes_at(module, declaration.begin);

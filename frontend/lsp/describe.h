@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/lsp/request.h"
+#include "ir/directive/directive_rows.h"
 
 namespace piper::lsp {
 
@@ -21,11 +22,10 @@ const ast::Item* item_named_at(const sema::Program& program, SourceRange name);
 /// The meaning of a keyword or a setting of a train, in one line; empty if unknown.
 std::string_view meaning_of_word(std::string_view word);
 
-/// `with bucket: 25MiB` of a directive; its text is `bucket: bytes = 25MiB`.
-struct DirectiveSetting {
-  std::string_view directive, name, text, meaning;
-};
-std::span<const DirectiveSetting> directive_settings();
+/// A setting as a declaration: `bucket: bytes = 25MiB`.
+std::string setting_text(const directive::SettingRow& setting);
+/// The settings of the directive with that keyword; none if there is no such directive.
+std::span<const directive::SettingRow> settings_of(std::string_view keyword);
 
 /// A local in words, with its declaration: `let y: tensor`, `weight up[dim, hidden]`, `parameter p: axis`.
 std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration);

@@ -188,8 +188,8 @@ std::string about_setting(Request& request, SourceRange name) {
   if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) return setting->setting.name.range == name ? about_keyword(word) : std::string();
   if (!llvm::StringRef(request.text().substr(name.end)).ltrim().starts_with(":")) return {};
   const std::string_view statement = request.text(stmt->range);
-  for (const DirectiveSetting& setting : directive_settings()) {
-    if (setting.name == word && statement.starts_with(setting.directive)) return code_block("with " + std::string(setting.text)) + "\n" + std::string(setting.meaning) + "\n";
+  for (const directive::SettingRow& setting : settings_of(statement.substr(0, statement.find_first_of(" \t")))) {
+    if (setting.name == word) return code_block("with " + setting_text(setting)) + "\n" + std::string(setting.meaning) + "\n";
   }
   return {};
 }

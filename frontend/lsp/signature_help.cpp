@@ -28,11 +28,11 @@ json::Value settings_help(Request& request, std::uint32_t at) {
   std::string label = std::string(statement.first()) + " ... with ";
   json::Array params;
   json::Object help{{"activeSignature", 0}};
-  for (const DirectiveSetting& setting : directive_settings()) {
-    if (setting.directive != statement.first()) continue;
+  for (const directive::SettingRow& setting : settings_of(statement.first())) {
     if (setting.name == written) help["activeParameter"] = static_cast<std::int64_t>(params.size());
-    label += (params.empty() ? "" : ", ") + std::string(setting.text);
-    params.push_back(parameter(setting.text, setting.meaning));
+    const std::string declared = setting_text(setting);
+    label += (params.empty() ? "" : ", ") + declared;
+    params.push_back(parameter(declared, setting.meaning));
   }
   if (params.empty()) return nullptr;
   help["signatures"] = json::Array{json::Object{{"label", text(label)}, {"parameters", std::move(params)}}};

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <span>
 
+#include "frontend/ast/stmt.h"
 #include "grammar_generated/PipeParser.h"
 #include "ir/diagnostics/suggestion.h"
+#include "ir/directive/directive_rows.h"
 
 namespace piper::parse {
 
@@ -96,15 +98,26 @@ bool begins_item(std::size_t type) {
   }
 }
 
-/// Words that begin a declaration, then words that begin a statement.
-constexpr std::string_view kKeywords[] = {
-    "def", "machine", "mesh", "model", "param", "schedule", "train", "use",
-    "at", "cursor", "for", "freeze", "fuse", "if", "input", "let", "loss", "offload", "order", "partition", "place", "rank", "recompute", "region", "repeat",
-    "replicate", "require", "return", "shard", "split", "stream", "var", "weight"};
-constexpr std::span<const std::string_view> kItemKeywords = std::span(kKeywords).first(8);
+/// Words that begin a declaration.
+constexpr std::string_view kItemKeywords[] = {"def", "machine", "mesh", "model", "param", "schedule", "train", "use"};
+
+/// Words that begin a declaration, then words that begin a statement, sorted.
+std::span<const std::string_view> first_words() {
+  static const std::vector<std::string_view> words = [] {
+    std::vector<std::string_view> list;
+    for (const directive::DirectiveRow& row : directive::directive_rows()) list.push_back(row.keyword);
+    for (std::size_t kind = 0; kind < ast::kNumStmtKinds; ++kind) {
+      if (const std::string_view word = ast::keyword_of(static_cast<ast::StmtKind>(kind)); !word.empty()) list.push_back(word);
+    }
+    std::sort(list.begin(), list.end());
+    list.insert(list.begin(), std::begin(kItemKeywords), std::end(kItemKeywords));
+    return list;
+  }();
+  return words;
+}
 
 /// The keyword that a misspelt word at the start of a statement or item means; empty when none is near.
-std::string_view meant_keyword(std::string_view word, std::span<const std::string_view> keywords = kKeywords) {
+std::string_view meant_keyword(std::string_view word, std::span<const std::string_view> keywords = first_words()) {
   return word.size() < 3 ? std::string_view() : nearest_name(word, keywords, word.size() == 3 ? 1 : 2);
 }
 

@@ -5,6 +5,7 @@
 
 #include "antlr4-runtime.h"
 #include "frontend/ast/stmt.h"
+#include "frontend/parse/directive_tokens.h"
 #include "frontend/parse/foreign_forms.h"
 #include "frontend/parse/indentation.h"
 #include "frontend/parse/lexemes.h"
@@ -49,12 +50,10 @@ bool only_begins_item(std::size_t type) {
 bool only_begins_statement(std::size_t type) {
   switch (type) {
     case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::INPUT: case Lexer::WEIGHT:
-    case Lexer::REGION: case Lexer::LOSS: case Lexer::PARTITION: case Lexer::SPLIT: case Lexer::PLACE: case Lexer::REPLICATE:
-    case Lexer::SHARD: case Lexer::RECOMPUTE: case Lexer::OFFLOAD: case Lexer::FUSE: case Lexer::FREEZE: case Lexer::STREAM: case Lexer::RANK:
-    case Lexer::REPEAT: case Lexer::AT:
+    case Lexer::REGION: case Lexer::LOSS: case Lexer::RANK: case Lexer::REPEAT: case Lexer::AT:
       return true;
     default:
-      return false;
+      return directive_of(type).has_value();
   }
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "frontend/parse/lexemes.h"
+#include "ir/directive/directive_rows.h"
 
 namespace piper::repl {
 namespace {
@@ -15,13 +16,13 @@ struct Statement {
   std::string_view word, belongs;
 };
 
+constexpr std::string_view kStrategy = "a schedule or train";
+
+/// Statements other than directives.
 constexpr Statement kStatements[] = {
-    {"for", "a body in braces"},         {"repeat", "a body in braces"},      {"if", "a body in braces"},           {"return", "a function, `def` or `model`"},
-    {"require", "a schedule or train"},  {"input", "a model"},                {"weight", "a model"},                {"region", "a model"},
-    {"loss", "a model"},                 {"partition", "a schedule or train"}, {"split", "a schedule or train"},     {"place", "a schedule or train"},
-    {"replicate", "a schedule or train"}, {"shard", "a schedule or train"},    {"recompute", "a schedule or train"}, {"offload", "a schedule or train"},
-    {"fuse", "a schedule or train"},     {"freeze", "a schedule or train"},   {"stream", "a schedule or train"},    {"order", "a schedule or train"},
-    {"rank", "an order"},                {"cursor", "a rank of an order"},    {"at", "a rank of an order"},
+    {"for", "a body in braces"}, {"repeat", "a body in braces"}, {"if", "a body in braces"}, {"return", "a function, `def` or `model`"}, {"require", kStrategy},
+    {"input", "a model"},        {"weight", "a model"},          {"region", "a model"},      {"loss", "a model"},                        {"order", kStrategy},
+    {"rank", "an order"},        {"cursor", "a rank of an order"}, {"at", "a rank of an order"},
 };
 
 constexpr std::string_view kItems[] = {"use", "param", "mesh", "def", "schedule", "model", "train", "machine"};
@@ -87,6 +88,7 @@ class Reader {
     if (is_name(0) && list_.size() > 1 && at(1) == ":") return "a train";
     if (list_[0].kind != LexemeKind::keyword) return {};
     if (first == "if" && has("then")) return {};
+    if (directive::find_directive(first) != nullptr) return kStrategy;
     const auto found = std::find_if(std::begin(kStatements), std::end(kStatements), [&](const Statement& row) { return row.word == first; });
     return found == std::end(kStatements) ? std::string_view() : found->belongs;
   }

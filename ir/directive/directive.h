@@ -101,11 +101,14 @@ struct Replicate {
   LocId zero_loc = {}, prefetch_loc = {}, reduce_loc = {};  // of the settings, as far as they are written
 };
 
+/// Which of two streams of a device goes first.
+enum class Priority : std::uint8_t { high, normal };
+
 struct Stream {
   Symbol name;
   std::vector<Selector> targets;
   std::optional<std::uint32_t> window;
-  bool high_priority = false;
+  Priority priority = Priority::normal;
   LocId loc;
   LocId window_loc = {};  // `window: 4`
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The numbers of directives and their bounds, for the evaluator, the `.pir` reader and checks of programs built in memory.
+// The numbers of directives and their bounds, for the evaluator, the `.pir` reader and checks of directives built in memory (check_numbers.h).
 //
 //   kWindow.allows(0)          ->  false
 //   kWindow.refusal("0", true) ->  "the window is `0`; it must be at least 1"
@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "ir/diagnostics/diagnostics.h"
-#include "ir/directive/directive.h"
 
 namespace piper::directive {
 
@@ -37,8 +36,5 @@ inline constexpr Number kBucket{
     .what = "the size of a bucket", .most = std::numeric_limits<std::int64_t>::max(), .rule = "it must be positive", .hint = "write `bucket: 25MiB`"};
 inline constexpr Number kZero{.what = "`zero`", .least = 0, .most = 3, .rule = "it must be 0, 1, 2 or 3", .code = Code::setting_out_of_range};
 inline constexpr Number kPrefetch{.what = "`prefetch`", .least = 0, .rule = "it counts runs of work, from 0 on", .code = Code::setting_out_of_range};
-
-/// Reports numbers of a directive that are out of bounds, for directives built in memory.
-void check_numbers(const Directive& directive, DiagnosticSink& sink);
 
 }  // namespace piper::directive

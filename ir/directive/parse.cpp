@@ -388,7 +388,7 @@ Stream parse_stream(TextReader& reader) {
         reader.expect("priority");
         reader.expect(":");
         reader.expect("high");
-        stream.high_priority = true;
+        stream.priority = Priority::high;
       }
     } while (!reader.failed() && reader.accept(","));
   }

@@ -79,7 +79,7 @@ class Printer {
     os_ << ": ";
     selectors(stream.targets);
     if (stream.window) os_ << " with window: " << *stream.window;
-    if (stream.high_priority) os_ << (stream.window ? ", " : " with ") << "priority: high";
+    if (stream.priority == Priority::high) os_ << (stream.window ? ", " : " with ") << "priority: high";
     location(stream.loc);
   }
 

@@ -62,7 +62,7 @@ class Assignment {
     const std::string_view name = dag_.context->text(directive.name);
     if (!id.valid()) {
       id = StreamId::at(dag_.streams.size());
-      dag_.streams.push_back({directive.name, directive.high_priority, directive.window, directive.loc});
+      dag_.streams.push_back({directive.name, directive.priority == directive::Priority::high, directive.window, directive.loc});
       names_.insert(std::string(name));
     }
     std::vector<NodeId> nodes;

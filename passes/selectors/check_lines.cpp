@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/directive/numbers.h"
+#include "ir/directive/check_numbers.h"
 #include "llvm/ADT/DenseMap.h"
 #include "passes/selectors/check_cuts.h"
 #include "passes/selectors/check_orders.h"
@@ -97,7 +97,7 @@ void check_treated(const std::vector<directive::Selector>& targets, LocId line, 
 
 /// The lines of one name are one stream.
 bool check_settings(const directive::Stream& stream, const directive::Stream& first, const Context& context, DiagnosticSink& sink) {
-  if (first.window == stream.window && first.high_priority == stream.high_priority) return true;
+  if (first.window == stream.window && first.priority == stream.priority) return true;
   sink.report(Code::stream_conflict, stream.loc, "the stream `{}` has other settings here", context.text(stream.name))
       .related(first.loc, "it is set up here")
       .hint("give all targets of `{}` in one line, or use two names", context.text(stream.name));

@@ -50,7 +50,7 @@ struct Program {
     return selector;
   }
   void stream(std::string_view name, std::vector<directive::Selector> targets, std::optional<std::uint32_t> window = {}) {
-    build.add(directive::Stream{context.symbol(name), std::move(targets), window, false, build.next_line()});
+    build.add(directive::Stream{context.symbol(name), std::move(targets), window, directive::Priority::normal, build.next_line()});
   }
 
   std::optional<dag::Dag> compile(std::int64_t batch = 8) {

@@ -204,7 +204,7 @@ void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
     }
     if (pair.name.name == "priority") {
       const auto* name = llvm::dyn_cast<ast::NameExpr>(pair.value);
-      stream.high_priority = name && name->name == "high";
+      if (name && name->name == "high") stream.priority = directive::Priority::high;
     }
   }
   add(std::move(stream));
