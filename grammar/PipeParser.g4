@@ -54,13 +54,14 @@ stmt
     | WEIGHT weightDecl (COMMA weightDecl)* (ASSIGN expr)?  # weightStmt
     | REGION name block                                     # regionStmt
     | LOSS expr                                             # lossStmt
-    | PARTITION region INTO extent settings?                # partitionStmt
-    | SPLIT name INTO extent (COMMA extent)* (IN targets)?  # splitStmt
-    | PLACE targets ON devices                              # placeStmt
-    | REPLICATE targets OVER axes settings?                 # replicateStmt
-    | SHARD targets OVER axes BY dimensions settings?       # shardStmt
-    | (RECOMPUTE | OFFLOAD | FUSE | FREEZE) targets settings?  # treatStmt
-    | STREAM name COLON targets settings?                   # streamStmt
+    // Directives, by form: ir/directive/directives.def has a row for each.
+    | PARTITION region INTO extent settings?                # directiveStmt
+    | SPLIT name INTO extent (COMMA extent)* (IN targets)?  # directiveStmt
+    | PLACE targets ON devices                              # directiveStmt
+    | REPLICATE targets OVER axes settings?                 # directiveStmt
+    | SHARD targets OVER axes BY dimensions settings?       # directiveStmt
+    | (RECOMPUTE | OFFLOAD | FUSE | FREEZE) targets settings?  # directiveStmt
+    | STREAM name COLON targets settings?                   # directiveStmt
     | ORDER (expr | block)                                  # orderStmt
     | RANK each block                                       # rankStmt
     | CURSOR name ASSIGN expr (BACKWARD expr)?              # cursorStmt

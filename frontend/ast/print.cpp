@@ -75,8 +75,6 @@ class Printer {
     --depth_;
   }
 
-  static std::string with(std::span<const Pair> settings) { return settings.empty() ? "" : " with " + source_text(settings); }
-
   static std::string op_or_blocks(const Step& step) {
     std::string out;
     for (const StepMember& member : step.members) {
@@ -98,7 +96,7 @@ class Printer {
   }
 
   void stmt(const Stmt& stmt);
-  void directive(const Stmt& stmt);
+  void directive(const DirectiveStmt& node);
 
   const SourceTable* files_;
   std::string out_;
@@ -182,51 +180,41 @@ void Printer::stmt(const Stmt& stmt) {
       return step("at", range, source_text(*node.slot) + ": ", node.step);
     }
     case StmtKind::step: return step("step", range, "", llvm::cast<StepStmt>(stmt).step);
-    case StmtKind::partition:
-    case StmtKind::split:
-    case StmtKind::place:
-    case StmtKind::replicate:
-    case StmtKind::shard:
-    case StmtKind::treat:
-    case StmtKind::stream: return directive(stmt);
+    case StmtKind::directive: return directive(llvm::cast<DirectiveStmt>(stmt));
   }
 }
 
-void Printer::directive(const Stmt& stmt) {
-  SourceRange range = stmt.range;
-  switch (stmt.kind) {
-    case StmtKind::partition: {
-      const auto& node = llvm::cast<PartitionStmt>(stmt);
-      return line("partition", range, source_text(*node.region) + " into " + source_text(node.into) + with(node.settings));
-    }
-    case StmtKind::split: {
-      const auto& node = llvm::cast<SplitStmt>(stmt);
-      return line("split", range, source_text(node.dimension) + " into " + source_text(node.into) +
-                                      (node.targets.empty() ? "" : " in " + source_text(node.targets)));
-    }
-    case StmtKind::place: {
-      const auto& node = llvm::cast<PlaceStmt>(stmt);
-      return line("place", range, source_text(node.targets) + " on " + source_text(*node.devices));
-    }
-    case StmtKind::replicate: {
-      const auto& node = llvm::cast<ReplicateStmt>(stmt);
-      return line("replicate", range, source_text(node.targets) + " over " + source_text(node.axes) + with(node.settings));
-    }
-    case StmtKind::shard: {
-      const auto& node = llvm::cast<ShardStmt>(stmt);
-      return line("shard", range, source_text(node.targets) + " over " + source_text(node.axes) + " by " + source_text(node.dims) +
-                                      with(node.settings));
-    }
-    case StmtKind::treat: {
-      const auto& node = llvm::cast<TreatStmt>(stmt);
-      return line(treatment_text(node.treatment), range, source_text(node.targets) + with(node.settings));
-    }
-    case StmtKind::stream: {
-      const auto& node = llvm::cast<StreamStmt>(stmt);
-      return line("stream", range, source_text(node.name) + ": " + source_text(node.targets) + with(node.settings));
-    }
-    default: return;
+/// The part of a directive between its keyword and its clauses.
+std::string subject_text(const DirectiveStmt& node) {
+  switch (node.row().subject) {
+    case directive::Subject::region: return source_text(*node.region);
+    case directive::Subject::dimension: return source_text(node.name);
+    case directive::Subject::targets: return source_text(node.targets);
+    case directive::Subject::named: return source_text(node.name) + ": " + source_text(node.targets);
   }
+  return "";
+}
+
+std::string clause_text(const DirectiveStmt& node, directive::Clause clause) {
+  switch (clause) {
+    case directive::Clause::into: return source_text(node.into);
+    case directive::Clause::in: return source_text(node.in);
+    case directive::Clause::on: return node.devices != nullptr ? source_text(*node.devices) : "";
+    case directive::Clause::over: return source_text(node.axes);
+    case directive::Clause::by: return source_text(node.dims);
+    case directive::Clause::with: return source_text(node.settings);
+  }
+  return "";
+}
+
+void Printer::directive(const DirectiveStmt& node) {
+  std::string text = subject_text(node);
+  for (std::size_t i = 0; i < std::size(directive::kClauseWords); ++i) {
+    const auto clause = static_cast<directive::Clause>(i);
+    const std::string words = clause_text(node, clause);
+    if (!words.empty() || node.row().clauses.needs(clause)) text += " " + std::string(directive::kClauseWords[i]) + " " + words;
+  }
+  line(node.row().keyword, node.range, text);
 }
 
 }  // namespace

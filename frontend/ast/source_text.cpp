@@ -75,19 +75,7 @@ std::string_view keyword_of(StmtKind kind) {
     case StmtKind::rank: return "rank";
     case StmtKind::cursor: return "cursor";
     case StmtKind::at: return "at";
-    case StmtKind::error: case StmtKind::assign: case StmtKind::expr: case StmtKind::setting: case StmtKind::partition: case StmtKind::split:
-    case StmtKind::place: case StmtKind::replicate: case StmtKind::shard: case StmtKind::treat: case StmtKind::stream: case StmtKind::step:
-      return "";
-  }
-  return "";
-}
-
-std::string_view treatment_text(Treatment treatment) {
-  switch (treatment) {
-    case Treatment::recompute: return "recompute";
-    case Treatment::offload: return "offload";
-    case Treatment::fuse: return "fuse";
-    case Treatment::freeze: return "freeze";
+    case StmtKind::error: case StmtKind::assign: case StmtKind::expr: case StmtKind::setting: case StmtKind::directive: case StmtKind::step: return "";
   }
   return "";
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "frontend/ast/expr.h"
+#include "ir/directive/directive_rows.h"
 
 namespace piper::ast {
 
@@ -75,7 +76,7 @@ struct Step {
 
 enum class StmtKind : std::uint8_t {
   error, let, var, assign, expr, for_loop, repeat, conditional, return_value, require, setting, input, weight, region, loss,
-  partition, split, place, replicate, shard, treat, stream, order, rank, cursor, at, step,
+  directive, order, rank, cursor, at, step,
 };
 
 inline constexpr std::size_t kNumStmtKinds = static_cast<std::size_t>(StmtKind::step) + 1;
@@ -217,65 +218,22 @@ struct LossStmt : StmtNode<StmtKind::loss> {
   Expr* value = nullptr;
 };
 
-/// `partition model into stage: 4 with sizes: [7, 8, 8, 5]`
-struct PartitionStmt : StmtNode<StmtKind::partition> {
+/// `partition model into stage: 4 with sizes: [7, 8, 8, 5]`, `place stage[s] on p[s]`, `stream p2p: model.send with window: 4`. Its row of
+/// directives.def says which parts it has; the others are null or empty.
+struct DirectiveStmt : StmtNode<StmtKind::directive> {
   using StmtNode::StmtNode;
-  Expr* region = nullptr;
-  Pair into;
-  std::span<const Pair> settings;
-};
+  directive::DirectiveKind directive{};
+  Expr* region = nullptr;               // subject `region`
+  Identifier name;                      // subject `dimension`: of the model; subject `named`: of the targets
+  std::span<const Target> targets;      // subjects `targets` and `named`
+  std::span<const Pair> into;           // at least one after a region
+  std::span<const Target> in;           // empty: the whole model
+  Expr* devices = nullptr;              // `on`
+  std::span<const Identifier> axes;     // `over`
+  std::span<const Identifier> dims;     // `by`
+  std::span<const Pair> settings;       // `with`
 
-/// `split batch into copy: 2, mb: m / 2 in tower`
-struct SplitStmt : StmtNode<StmtKind::split> {
-  using StmtNode::StmtNode;
-  Identifier dimension;
-  std::span<const Pair> into;
-  std::span<const Target> targets;  // empty: the whole model
-};
-
-/// `place stage[s] on p[s]`
-struct PlaceStmt : StmtNode<StmtKind::place> {
-  using StmtNode::StmtNode;
-  std::span<const Target> targets;
-  Expr* devices = nullptr;
-};
-
-/// `replicate model over dp with bucket: 25MiB`
-struct ReplicateStmt : StmtNode<StmtKind::replicate> {
-  using StmtNode::StmtNode;
-  std::span<const Target> targets;
-  std::span<const Identifier> axes;
-  std::span<const Pair> settings;
-};
-
-/// `shard gqa over tp by heads, kv_heads`
-struct ShardStmt : StmtNode<StmtKind::shard> {
-  using StmtNode::StmtNode;
-  std::span<const Target> targets;
-  std::span<const Identifier> axes;
-  std::span<const Identifier> dims;
-  std::span<const Pair> settings;
-};
-
-enum class Treatment : std::uint8_t { recompute, offload, fuse, freeze };
-
-/// The keyword.
-std::string_view treatment_text(Treatment treatment);
-
-/// `recompute block[0..4] mb[0..2]`, `offload block[0..8] with window: 2`, `fuse norm`, `freeze embed`
-struct TreatStmt : StmtNode<StmtKind::treat> {
-  using StmtNode::StmtNode;
-  Treatment treatment{};
-  std::span<const Target> targets;
-  std::span<const Pair> settings;
-};
-
-/// `stream p2p: model.send, model.recv with window: 4`
-struct StreamStmt : StmtNode<StmtKind::stream> {
-  using StmtNode::StmtNode;
-  Identifier name;
-  std::span<const Target> targets;
-  std::span<const Pair> settings;
+  const directive::DirectiveRow& row() const { return directive::row_of(directive); }
 };
 
 /// `order { rank ... }` or `order zbv_ranks(p, m).trim(mb: m)`; one of the two pointers is null.

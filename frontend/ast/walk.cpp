@@ -120,6 +120,18 @@ class Walker {
       block(member.block);
     }
   }
+  void directive(const DirectiveStmt& node) {
+    const directive::Subject subject = node.row().subject;
+    expr(node.region);
+    if (subject == directive::Subject::dimension || subject == directive::Subject::named) name(node.name);
+    targets(node.targets);
+    pairs(node.into);
+    targets(node.in);
+    expr(node.devices);
+    axes(node.axes);
+    names(node.dims);
+    pairs(node.settings);
+  }
 
   void expr(const Expr* node);
   void stmt(const Stmt& stmt);
@@ -267,54 +279,7 @@ void Walker::stmt(const Stmt& stmt) {
       expr(node.value);
       return;
     }
-    case StmtKind::partition: {
-      const auto& node = llvm::cast<PartitionStmt>(stmt);
-      expr(node.region);
-      pair(node.into);
-      pairs(node.settings);
-      return;
-    }
-    case StmtKind::split: {
-      const auto& node = llvm::cast<SplitStmt>(stmt);
-      name(node.dimension);
-      pairs(node.into);
-      targets(node.targets);
-      return;
-    }
-    case StmtKind::place: {
-      const auto& node = llvm::cast<PlaceStmt>(stmt);
-      targets(node.targets);
-      expr(node.devices);
-      return;
-    }
-    case StmtKind::replicate: {
-      const auto& node = llvm::cast<ReplicateStmt>(stmt);
-      targets(node.targets);
-      axes(node.axes);
-      pairs(node.settings);
-      return;
-    }
-    case StmtKind::shard: {
-      const auto& node = llvm::cast<ShardStmt>(stmt);
-      targets(node.targets);
-      axes(node.axes);
-      names(node.dims);
-      pairs(node.settings);
-      return;
-    }
-    case StmtKind::treat: {
-      const auto& node = llvm::cast<TreatStmt>(stmt);
-      targets(node.targets);
-      pairs(node.settings);
-      return;
-    }
-    case StmtKind::stream: {
-      const auto& node = llvm::cast<StreamStmt>(stmt);
-      name(node.name);
-      targets(node.targets);
-      pairs(node.settings);
-      return;
-    }
+    case StmtKind::directive: return directive(llvm::cast<DirectiveStmt>(stmt));
     case StmtKind::order: {
       const auto& node = llvm::cast<OrderStmt>(stmt);
       expr(node.value);

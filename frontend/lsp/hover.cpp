@@ -187,11 +187,9 @@ std::string about_setting(Request& request, SourceRange name) {
   const std::string_view word = request.text(name);
   if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) return setting->setting.name.range == name ? about_keyword(word) : std::string();
   if (!llvm::StringRef(request.text().substr(name.end)).ltrim().starts_with(":")) return {};
-  const std::string_view statement = request.text(stmt->range);
-  for (const directive::SettingRow& setting : settings_of(statement.substr(0, statement.find_first_of(" \t")))) {
-    if (setting.name == word) return code_block("with " + setting_text(setting)) + "\n" + std::string(setting.meaning) + "\n";
-  }
-  return {};
+  const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(stmt);
+  const directive::SettingRow* const setting = line != nullptr ? directive::find_setting(line->directive, word) : nullptr;
+  return setting != nullptr ? code_block("with " + setting_text(*setting)) + "\n" + std::string(setting->meaning) + "\n" : std::string();
 }
 
 std::optional<Shown> about_word(Request& request, std::uint32_t at) {
@@ -216,7 +214,7 @@ std::optional<Shown> about_label(Request& request, std::uint32_t at) {
   };
   if (const auto* name = llvm::dyn_cast_or_null<ast::NameExpr>(nodes.expr); name != nullptr && name->referent == ast::Referent::label) range = name->range;
   if (const auto* region = llvm::dyn_cast_or_null<ast::RegionStmt>(nodes.statement)) consider(region->name);
-  if (const auto* partition = llvm::dyn_cast_or_null<ast::PartitionStmt>(nodes.statement)) consider(partition->into.name);
+  if (const auto* line = llvm::dyn_cast_or_null<ast::DirectiveStmt>(nodes.statement); line != nullptr && line->row().subject == directive::Subject::region) consider(line->into.front().name);
   if (!range.valid()) return std::nullopt;
   const std::string_view name = request.text(range);
   const std::string text = about_region(request, at, name);

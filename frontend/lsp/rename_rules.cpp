@@ -53,14 +53,11 @@ SourceRange named_by_directive(const ast::Module& module, std::string_view name)
     }
   };
   visitor.statements = [&](const ast::Stmt& stmt) {
-    if (const auto* partition = llvm::dyn_cast<ast::PartitionStmt>(&stmt)) identifier(partition->into.name);
-    if (const auto* split = llvm::dyn_cast<ast::SplitStmt>(&stmt)) {
-      identifier(split->dimension);
-      for (const ast::Pair& pair : split->into) identifier(pair.name);
-    }
-    if (const auto* shard = llvm::dyn_cast<ast::ShardStmt>(&stmt)) {
-      for (const ast::Identifier& dim : shard->dims) identifier(dim);
-    }
+    const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(&stmt);
+    if (line == nullptr) return;
+    if (line->row().subject == directive::Subject::dimension) identifier(line->name);
+    for (const ast::Pair& pair : line->into) identifier(pair.name);
+    for (const ast::Identifier& dim : line->dims) identifier(dim);
   };
   for (const ast::Item* item : module.items) {
     if (!is_model(*item)) ast::walk_names(*item, visitor);

@@ -97,10 +97,15 @@ class LabelCollector {
   void item(const ast::Item& item) {
     ast::NameVisitor visitor;
     visitor.statements = [&](const ast::Stmt& stmt) {
-      if (const auto* partition = llvm::dyn_cast<ast::PartitionStmt>(&stmt)) region(partition->into.name.name);
       if (const auto* named = llvm::dyn_cast<ast::RegionStmt>(&stmt)) region(named->name.name);
-      if (const auto* split = llvm::dyn_cast<ast::SplitStmt>(&stmt)) {
-        for (const ast::Pair& pair : split->into) dimension(pair.name.name);
+      if (const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(&stmt)) {
+        for (const ast::Pair& pair : line->into) {
+          if (line->row().subject == directive::Subject::region) {
+            region(pair.name.name);
+          } else {
+            dimension(pair.name.name);
+          }
+        }
       }
     };
     visitor.calls = [&](const ast::CallExpr& call) {

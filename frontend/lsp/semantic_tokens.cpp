@@ -127,25 +127,26 @@ class Meanings {
     }
   }
 
+  void directive(const ast::DirectiveStmt& line) {
+    switch (line.row().subject) {
+      case directive::Subject::region: set(line.into.front().name.range, {macro, declaration}); break;
+      case directive::Subject::dimension:
+        set(line.name.range, {enum_member, 0});
+        pairs(line.into);
+        break;
+      case directive::Subject::targets: break;
+      case directive::Subject::named: set(line.name.range, {macro, declaration}); break;
+    }
+    pairs(line.settings);
+  }
+
   void statement(const ast::Stmt& stmt) {
     if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(&stmt)) set(setting->setting.name.range, {property, 0});
     if (const auto* input = llvm::dyn_cast<ast::InputStmt>(&stmt)) {
       for (const ast::Param& param : input->inputs) type_ref(param.type);
     }
     if (const auto* region = llvm::dyn_cast<ast::RegionStmt>(&stmt)) set(region->name.range, {macro, declaration});
-    if (const auto* partition = llvm::dyn_cast<ast::PartitionStmt>(&stmt)) {
-      set(partition->into.name.range, {macro, declaration});
-      pairs(partition->settings);
-    }
-    if (const auto* split = llvm::dyn_cast<ast::SplitStmt>(&stmt)) {
-      set(split->dimension.range, {enum_member, 0});
-      pairs(split->into);
-    }
-    if (const auto* replicate = llvm::dyn_cast<ast::ReplicateStmt>(&stmt)) pairs(replicate->settings);
-    if (const auto* stream = llvm::dyn_cast<ast::StreamStmt>(&stmt)) {
-      set(stream->name.range, {macro, declaration});
-      pairs(stream->settings);
-    }
+    if (const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(&stmt)) directive(*line);
   }
 
   Request& request_;

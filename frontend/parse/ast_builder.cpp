@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "frontend/parse/directive_tokens.h"
+
 namespace piper::parse {
 
 using namespace ast;
@@ -390,7 +392,31 @@ Stmt* AstBuilder::stmt(Grammar::StmtContext* context) {
     node->step = step(steps->step(), end);
     return node;
   }
-  return directive(context);
+  if (auto* line = dynamic_cast<Grammar::DirectiveStmtContext*>(context)) return directive(line);
+  return module_.make<ErrorStmt>(where);
+}
+
+Stmt* AstBuilder::directive(Grammar::DirectiveStmtContext* context) {
+  const std::optional<directive::DirectiveKind> kind = directive_of(context->start->getType());
+  if (!kind) return module_.make<ErrorStmt>(range(context));
+  SourceRange end = behind(context);
+  auto* node = module_.make<DirectiveStmt>(range(context));
+  node->directive = *kind;
+  const directive::Subject subject = node->row().subject;
+  const bool is_dimension = subject == directive::Subject::dimension;
+  if (subject == directive::Subject::region) node->region = primary(context->region() != nullptr ? context->region()->primary() : nullptr, end);
+  if (is_dimension || subject == directive::Subject::named) node->name = identifier(context->name(), end);
+  if (!is_dimension) node->targets = targets(context->targets());
+  std::vector<Pair> into;
+  for (Grammar::ExtentContext* extent : context->extent()) into.push_back(pair(extent->pair(), range(extent)));
+  if (subject == directive::Subject::region && into.empty()) into.push_back(pair(nullptr, end));
+  node->into = module_.copy(into);
+  if (is_dimension) node->in = targets(context->targets());
+  if (node->row().clauses.needs(directive::Clause::on)) node->devices = expr(context->devices() != nullptr ? context->devices()->expr() : nullptr, end);
+  if (context->axes() != nullptr) node->axes = identifiers(context->axes()->name());
+  if (context->dimensions() != nullptr) node->dims = identifiers(context->dimensions()->name());
+  node->settings = settings(context->settings());
+  return node;
 }
 
 Stmt* AstBuilder::simple_stmt(Grammar::SimpleStmtContext* context) {

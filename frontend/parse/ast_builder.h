@@ -40,7 +40,7 @@ class AstBuilder {
   ast::Stmt* stmt(Grammar::StmtContext* context);
   ast::Stmt* simple_stmt(Grammar::SimpleStmtContext* context);
   ast::Stmt* if_stmt(Grammar::IfStmtContext* context);
-  ast::Stmt* directive(Grammar::StmtContext* context);
+  ast::Stmt* directive(Grammar::DirectiveStmtContext* context);
   ast::Step step(Grammar::StepContext* context, SourceRange where);
 
   // Parts.

@@ -244,28 +244,26 @@ class Analyser {
   void directive(ast::Stmt& stmt);
   /// Reports `pp[0] dp[1]`, `pp[0] and dp[1]` and `pp[0][1]` in place of devices.
   bool report_several_axes(ast::Expr& devices);
-  void partition(const ast::PartitionStmt& stmt);
-  void split(const ast::SplitStmt& stmt);
-  void replicate(const ast::ReplicateStmt& stmt);
-  void stream(const ast::StreamStmt& stmt);
+  /// A directive: its subject, its clauses in written order, its settings.
+  void line(const ast::DirectiveStmt& stmt);
+  void subject(const ast::DirectiveStmt& stmt);
+  void extents(std::span<const ast::Pair> into);
   void order(const ast::OrderStmt& stmt);
   void rank(const ast::RankStmt& stmt);
   void cursor(const ast::CursorStmt& stmt);
   void step(const ast::Step& step);
-  void extent(const ast::Pair& pair, std::string_view what);
   struct SettingRow {
     std::string_view name;
     Type type;
   };
   void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows, std::string_view owner);
   /// A setting whose value is one of some words.
-  void word_of(std::span<const ast::Pair> pairs, std::string_view setting, std::initializer_list<std::string_view> words, std::string_view message);
+  void word_of(std::span<const ast::Pair> pairs, const directive::SettingRow& setting);
   static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);
   void machine_line(const ast::SettingStmt& stmt);
   /// Whether the name of a line is new in its train or machine, and the line is directly in it; reports an error if not.
   bool is_new_setting(const ast::SettingStmt& stmt, std::string_view owner);
-  void not_available(SourceRange at, std::string_view what, std::string_view instead);
 
   // check_tensor_decl.cpp
   Type resolve_type(const ast::TypeRef& type);

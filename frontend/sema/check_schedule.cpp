@@ -31,54 +31,22 @@ void suggest_one_of(DiagnosticBuilder& diagnostic, std::string_view name, const 
   diagnostic.hint("it has {}", all);
 }
 
-}  // namespace
-
-void Analyser::not_available(SourceRange at, std::string_view what, std::string_view instead) {
-  sink_.report(Code::not_available, at, "{} is not available in this version", what).hint("{}", instead);
+Type type_of_setting(directive::SettingType type) {
+  switch (type) {
+    case directive::SettingType::count: return kInt;
+    case directive::SettingType::bytes: return kBytes;
+    case directive::SettingType::counts: return kInts;
+    case directive::SettingType::word: return {TypeKind::dimension};
+  }
+  return kError;
 }
+
+}  // namespace
 
 void Analyser::directive(ast::Stmt& stmt) {
   switch (stmt.kind) {
-    case ast::StmtKind::partition:
-      partition(llvm::cast<ast::PartitionStmt>(stmt));
-      break;
-    case ast::StmtKind::split:
-      split(llvm::cast<ast::SplitStmt>(stmt));
-      break;
-    case ast::StmtKind::place: {
-      const auto& node = llvm::cast<ast::PlaceStmt>(stmt);
-      for (const ast::Target& item : node.targets) target(item);
-      if (!report_several_axes(*node.devices)) expect(*node.devices, kDevices, {.what = "`on`"});
-      break;
-    }
-    case ast::StmtKind::replicate:
-      replicate(llvm::cast<ast::ReplicateStmt>(stmt));
-      break;
-    case ast::StmtKind::shard: {
-      const auto& node = llvm::cast<ast::ShardStmt>(stmt);
-      for (const ast::Target& item : node.targets) target(item);
-      for (const ast::Identifier& axis : node.axes) use_local(axis, kAxis, "axis");
-      for (const ast::Identifier& dim : node.dims) bind_label(dim);
-      not_available(first_word(stmt.range, "shard"), "`shard`", "`replicate ... over` cuts the batch over an axis");
-      break;
-    }
-    case ast::StmtKind::treat: {
-      const auto& node = llvm::cast<ast::TreatStmt>(stmt);
-      for (const ast::Target& item : node.targets) target(item);
-      const std::string_view keyword = ast::treatment_text(node.treatment);
-      if (node.treatment == ast::Treatment::fuse) {
-        not_available(first_word(stmt.range, keyword), "`fuse`", "chains of element-wise operations are fused without being asked");
-      } else if (node.treatment == ast::Treatment::offload) {
-        static constexpr SettingRow kRows[] = {{"what", {TypeKind::dimension}}, {"window", kInt}};
-        settings(node.settings, kRows, keyword);
-        word_of(node.settings, "what", {"activations", "optimizer"}, "what is offloaded is `activations`, which backwards read, or the state of the `optimizer`");
-      } else {
-        settings(node.settings, {}, keyword);
-      }
-      break;
-    }
-    case ast::StmtKind::stream:
-      stream(llvm::cast<ast::StreamStmt>(stmt));
+    case ast::StmtKind::directive:
+      line(llvm::cast<ast::DirectiveStmt>(stmt));
       break;
     case ast::StmtKind::order:
       order(llvm::cast<ast::OrderStmt>(stmt));
@@ -104,11 +72,6 @@ void Analyser::directive(ast::Stmt& stmt) {
     case ast::StmtKind::loss:
       break;  // those of every body
   }
-}
-
-void Analyser::extent(const ast::Pair& pair, std::string_view what) {
-  bind_label(pair.name);
-  expect(*pair.value, kInt, {.what = what});
 }
 
 namespace {
@@ -147,51 +110,63 @@ bool Analyser::report_several_axes(ast::Expr& devices) {
   return true;
 }
 
-void Analyser::partition(const ast::PartitionStmt& stmt) {
-  const Type type = selector(*stmt.region);
-  if (!type.is_error() && type != kSelector) {
-    sink_.report(Code::not_a_selector, stmt.region->range, "this is {}, not a region", with_article(type));
+void Analyser::subject(const ast::DirectiveStmt& stmt) {
+  switch (stmt.row().subject) {
+    case directive::Subject::region: {
+      const Type type = selector(*stmt.region);
+      if (!type.is_error() && type != kSelector) sink_.report(Code::not_a_selector, stmt.region->range, "this is {}, not a region", with_article(type));
+      break;
+    }
+    case directive::Subject::dimension:
+    case directive::Subject::named:
+      bind_label(stmt.name);
+      break;
+    case directive::Subject::targets:
+      break;
   }
-  extent(stmt.into, "the number of parts");
-  static constexpr SettingRow kRows[] = {{"sizes", kInts}};
-  settings(stmt.settings, kRows, "partition");
+  for (const ast::Target& item : stmt.targets) target(item);
 }
 
-void Analyser::split(const ast::SplitStmt& stmt) {
-  bind_label(stmt.dimension);
-  for (const ast::Pair& pair : stmt.into) extent(pair, "the number of parts");
-  for (std::size_t i = 0; i < stmt.into.size(); ++i) {
+void Analyser::extents(std::span<const ast::Pair> into) {
+  for (const ast::Pair& pair : into) {
+    bind_label(pair.name);
+    expect(*pair.value, kInt, {.what = "the number of parts"});
+  }
+  for (std::size_t i = 0; i < into.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      if (stmt.into[i].name.missing() || stmt.into[i].name.name != stmt.into[j].name.name) continue;
-      sink_.report(Code::repeated_dimension, stmt.into[i].name.range, "`{}` is made twice", stmt.into[i].name.name)
-          .related(stmt.into[j].name.range, "the first one is here");
+      if (into[i].name.missing() || into[i].name.name != into[j].name.name) continue;
+      sink_.report(Code::repeated_dimension, into[i].name.range, "`{}` is made twice", into[i].name.name).related(into[j].name.range, "the first one is here");
     }
   }
-  for (const ast::Target& item : stmt.targets) target(item);
 }
 
-void Analyser::replicate(const ast::ReplicateStmt& stmt) {
-  for (const ast::Target& item : stmt.targets) target(item);
+void Analyser::line(const ast::DirectiveStmt& stmt) {
+  subject(stmt);
+  extents(stmt.into);
+  for (const ast::Target& item : stmt.in) target(item);
+  if (stmt.devices != nullptr && !report_several_axes(*stmt.devices)) expect(*stmt.devices, kDevices, {.what = "`on`"});
   for (const ast::Identifier& axis : stmt.axes) use_local(axis, kAxis, "axis");
-  static constexpr SettingRow kRows[] = {{"bucket", kBytes}, {"prefetch", kInt}, {"reduce", {TypeKind::dimension}}, {"zero", kInt}};
-  settings(stmt.settings, kRows, "replicate");
-  word_of(stmt.settings, "reduce", {"step", "each", "run"}, "gradients are reduced once per `step`, after `each` backward, or after a `run` of work");
+  for (const ast::Identifier& dim : stmt.dims) bind_label(dim);
+  const directive::DirectiveRow& row = stmt.row();
+  if (!row.works()) {
+    sink_.report(Code::not_available, first_word(stmt.range, row.keyword), "`{}` is not available in this version", row.keyword).hint("{}", row.instead);
+    return;
+  }
+  std::vector<SettingRow> rows;
+  for (const directive::SettingRow& setting : directive::settings_of(row.kind)) rows.push_back({setting.name, type_of_setting(setting.type)});
+  settings(stmt.settings, rows, row.keyword);
+  for (const directive::SettingRow& setting : directive::settings_of(row.kind)) {
+    if (setting.type == directive::SettingType::word) word_of(stmt.settings, setting);
+  }
 }
 
-void Analyser::stream(const ast::StreamStmt& stmt) {
-  bind_label(stmt.name);
-  for (const ast::Target& item : stmt.targets) target(item);
-  static constexpr SettingRow kRows[] = {{"priority", {TypeKind::dimension}}, {"window", kInt}};
-  settings(stmt.settings, kRows, "stream");
-  word_of(stmt.settings, "priority", {"high", "normal"}, "a priority is `high` or `normal`");
-}
-
-void Analyser::word_of(std::span<const ast::Pair> pairs, std::string_view setting, std::initializer_list<std::string_view> words, std::string_view message) {
+void Analyser::word_of(std::span<const ast::Pair> pairs, const directive::SettingRow& setting) {
+  const std::span<const std::string_view> words = directive::words_of(setting);
   for (const ast::Pair& pair : pairs) {
-    if (pair.name.name != setting || llvm::isa<ast::ErrorExpr>(pair.value)) continue;
+    if (pair.name.name != setting.name || llvm::isa<ast::ErrorExpr>(pair.value)) continue;
     const auto* word = llvm::dyn_cast<ast::NameExpr>(pair.value);
     if (word != nullptr && std::find(words.begin(), words.end(), word->name) != words.end()) continue;
-    sink_.report(Code::unknown_setting, pair.value->range, "{}", message);
+    sink_.report(Code::unknown_setting, pair.value->range, "{}", setting.refusal);
   }
 }
 

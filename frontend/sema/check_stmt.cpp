@@ -27,9 +27,8 @@ constexpr std::uint8_t kSteps = bit(BodySort::steps);
 
 struct StatementRow {
   ast::StmtKind kind;
-  std::string_view keyword;  // empty: the statement begins with no word of its own
   std::uint8_t where;
-  std::string_view home;     // of a statement that is not allowed anywhere
+  std::string_view home;  // of a statement that is not allowed anywhere
 };
 
 constexpr std::string_view kModels = "in a `model`";
@@ -37,40 +36,34 @@ constexpr std::string_view kStrategies = "in a `schedule` or a `train`";
 constexpr std::string_view kRanks = "in a `rank`, or in a function that gives `steps`";
 
 constexpr StatementRow kRows[] = {
-    {ast::StmtKind::error, "", kAnywhere, ""},
-    {ast::StmtKind::let, "let", kAnywhere, ""},
-    {ast::StmtKind::var, "var", kAnywhere, ""},
-    {ast::StmtKind::assign, "", kAnywhere, ""},
-    {ast::StmtKind::expr, "", kAnywhere, ""},
-    {ast::StmtKind::for_loop, "for", kAnywhere, ""},
-    {ast::StmtKind::repeat, "repeat", kAnywhere, ""},
-    {ast::StmtKind::conditional, "if", kAnywhere, ""},
-    {ast::StmtKind::return_value, "return", bit(BodySort::value) | kModel | bit(BodySort::order),
+    {ast::StmtKind::error, kAnywhere, ""},
+    {ast::StmtKind::let, kAnywhere, ""},
+    {ast::StmtKind::var, kAnywhere, ""},
+    {ast::StmtKind::assign, kAnywhere, ""},
+    {ast::StmtKind::expr, kAnywhere, ""},
+    {ast::StmtKind::for_loop, kAnywhere, ""},
+    {ast::StmtKind::repeat, kAnywhere, ""},
+    {ast::StmtKind::conditional, kAnywhere, ""},
+    {ast::StmtKind::return_value, bit(BodySort::value) | kModel | bit(BodySort::order),
      "in a function that gives a value"},
-    {ast::StmtKind::require, "require", kAnywhere, ""},
-    {ast::StmtKind::setting, "", bit(BodySort::train) | bit(BodySort::machine), "in a `train`"},
-    {ast::StmtKind::input, "input", kModel, kModels},
-    {ast::StmtKind::weight, "weight", kModel, kModels},
-    {ast::StmtKind::region, "region", kModel, kModels},
-    {ast::StmtKind::loss, "loss", kModel, kModels},
-    {ast::StmtKind::partition, "partition", kStrategy, kStrategies},
-    {ast::StmtKind::split, "split", kStrategy, kStrategies},
-    {ast::StmtKind::place, "place", kStrategy, kStrategies},
-    {ast::StmtKind::replicate, "replicate", kStrategy, kStrategies},
-    {ast::StmtKind::shard, "shard", kStrategy, kStrategies},
-    {ast::StmtKind::treat, "", kStrategy, kStrategies},
-    {ast::StmtKind::stream, "stream", kStrategy, kStrategies},
-    {ast::StmtKind::order, "order", kStrategy, kStrategies},
-    {ast::StmtKind::rank, "rank", bit(BodySort::order), "in an `order`, or in a function that gives one"},
-    {ast::StmtKind::cursor, "cursor", kSteps, kRanks},
-    {ast::StmtKind::at, "at", kSteps, kRanks},
-    {ast::StmtKind::step, "", kSteps, kRanks},
+    {ast::StmtKind::require, kAnywhere, ""},
+    {ast::StmtKind::setting, bit(BodySort::train) | bit(BodySort::machine), "in a `train`"},
+    {ast::StmtKind::input, kModel, kModels},
+    {ast::StmtKind::weight, kModel, kModels},
+    {ast::StmtKind::region, kModel, kModels},
+    {ast::StmtKind::loss, kModel, kModels},
+    {ast::StmtKind::directive, kStrategy, kStrategies},
+    {ast::StmtKind::order, kStrategy, kStrategies},
+    {ast::StmtKind::rank, bit(BodySort::order), "in an `order`, or in a function that gives one"},
+    {ast::StmtKind::cursor, kSteps, kRanks},
+    {ast::StmtKind::at, kSteps, kRanks},
+    {ast::StmtKind::step, kSteps, kRanks},
 };
 static_assert([] {
   for (std::size_t i = 0; i < std::size(kRows); ++i) {
     if (static_cast<std::size_t>(kRows[i].kind) != i) return false;
   }
-  return std::size(kRows) == static_cast<std::size_t>(ast::StmtKind::step) + 1;
+  return std::size(kRows) == ast::kNumStmtKinds;
 }());
 
 constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a model", "a schedule", "a train", "an order", "the steps of a rank", "a machine"};
@@ -80,11 +73,12 @@ constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a m
 std::vector<std::string_view> statement_keywords(BodySort body) {
   std::vector<std::string_view> words;
   for (const StatementRow& row : kRows) {
-    if (row.kind == ast::StmtKind::treat && (row.where & bit(body)) != 0) {
-      for (const ast::Treatment each : {ast::Treatment::recompute, ast::Treatment::offload, ast::Treatment::freeze}) words.push_back(ast::treatment_text(each));
+    if (const std::string_view word = ast::keyword_of(row.kind); !word.empty() && (row.where & bit(body)) != 0) words.push_back(word);
+  }
+  if ((kStrategy & bit(body)) != 0) {
+    for (const directive::DirectiveRow& row : directive::directive_rows()) {
+      if (row.works()) words.push_back(row.keyword);
     }
-    // `shard` is known, and refused everywhere.
-    if (!row.keyword.empty() && (row.where & bit(body)) != 0 && row.kind != ast::StmtKind::shard) words.push_back(row.keyword);
   }
   std::sort(words.begin(), words.end());
   return words;
@@ -97,16 +91,13 @@ bool Analyser::allowed(const ast::Stmt& stmt) {
   if (body_.function != nullptr && body_.function->result.is_error() && (row.where & kSteps) != 0) return true;
   std::string what;
   SourceRange at = stmt.range;
-  if (!row.keyword.empty()) {
-    what = "`" + std::string(row.keyword) + "`";
-    at.end = at.begin + static_cast<std::uint32_t>(row.keyword.size());
+  const auto* line = llvm::dyn_cast<ast::DirectiveStmt>(&stmt);
+  if (const std::string_view keyword = line != nullptr ? line->row().keyword : ast::keyword_of(stmt.kind); !keyword.empty()) {
+    what = "`" + std::string(keyword) + "`";
+    at.end = at.begin + static_cast<std::uint32_t>(keyword.size());
   } else if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(&stmt)) {
     what = "the setting `" + std::string(setting->setting.name.name) + "`";
     at = setting->setting.name.range;
-  } else if (const auto* treat = llvm::dyn_cast<ast::TreatStmt>(&stmt)) {
-    const std::string_view keyword = ast::treatment_text(treat->treatment);
-    what = "`" + std::string(keyword) + "`";
-    at.end = at.begin + static_cast<std::uint32_t>(keyword.size());
   } else {
     what = "an operation";
   }

@@ -81,13 +81,7 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::rank: order->rank(cast<ast::RankStmt>(stmt), frame); break;
     case ast::StmtKind::cursor: rank->cursor(cast<ast::CursorStmt>(stmt), frame); break;
     case ast::StmtKind::at: rank->at(cast<ast::AtStmt>(stmt), frame); break;
-    case ast::StmtKind::partition:
-    case ast::StmtKind::split:
-    case ast::StmtKind::place:
-    case ast::StmtKind::replicate:
-    case ast::StmtKind::shard:
-    case ast::StmtKind::treat:
-    case ast::StmtKind::stream:
+    case ast::StmtKind::directive:
     case ast::StmtKind::order: schedule->directive(stmt, frame); break;
     case ast::StmtKind::setting:
       machine != nullptr ? machine->line(cast<ast::SettingStmt>(stmt), frame) : schedule->directive(stmt, frame);

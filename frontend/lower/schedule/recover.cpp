@@ -79,9 +79,14 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
     return;
   }
   switch (stmt.kind) {
-    case ast::StmtKind::partition: case ast::StmtKind::split: case ast::StmtKind::place: case ast::StmtKind::expr:  // a schedule
+    case ast::StmtKind::expr:  // a schedule
       lacks_places_ = true;
       break;
+    case ast::StmtKind::directive: {  // one that makes parts or places them
+      const directive::Clauses clauses = cast<ast::DirectiveStmt>(stmt).row().clauses;
+      lacks_places_ = lacks_places_ || clauses.needs(directive::Clause::into) || clauses.needs(directive::Clause::on);
+      break;
+    }
     case ast::StmtKind::assign: miswritten_setting_ = miswritten_setting_ || cast<ast::AssignStmt>(stmt).name.binding == ast::kUnbound; break;
     case ast::StmtKind::setting: {
       const ast::Identifier& written = cast<ast::SettingStmt>(stmt).setting.name;
@@ -98,9 +103,8 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
       break;
     }
     case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var: case ast::StmtKind::return_value: case ast::StmtKind::require:
-    case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::replicate:
-    case ast::StmtKind::shard: case ast::StmtKind::treat: case ast::StmtKind::stream: case ast::StmtKind::order: case ast::StmtKind::rank:
-    case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
+    case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::order:
+    case ast::StmtKind::rank: case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
       break;  // declares names, whose users are left out too, or has no effect on others
   }
 }

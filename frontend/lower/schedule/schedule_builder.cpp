@@ -18,19 +18,26 @@ constexpr std::uint64_t kUncountedPieces = std::uint64_t{1} << 32;  // no produc
 
 void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
   switch (stmt.kind) {
-    case ast::StmtKind::partition: return partition(cast<ast::PartitionStmt>(stmt), frame);
-    case ast::StmtKind::split: return split(cast<ast::SplitStmt>(stmt), frame);
-    case ast::StmtKind::place: return place(cast<ast::PlaceStmt>(stmt), frame);
-    case ast::StmtKind::replicate: return replicate(cast<ast::ReplicateStmt>(stmt), frame);
-    case ast::StmtKind::treat: return treat(cast<ast::TreatStmt>(stmt), frame);
-    case ast::StmtKind::stream: return stream(cast<ast::StreamStmt>(stmt), frame);
+    case ast::StmtKind::directive: return line(cast<ast::DirectiveStmt>(stmt), frame);
     case ast::StmtKind::order: return order(cast<ast::OrderStmt>(stmt), frame);
     case ast::StmtKind::setting: return setting(cast<ast::SettingStmt>(stmt), frame);
     case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var: case ast::StmtKind::assign: case ast::StmtKind::expr:
     case ast::StmtKind::for_loop: case ast::StmtKind::repeat: case ast::StmtKind::conditional: case ast::StmtKind::return_value:
     case ast::StmtKind::require: case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss:
-    case ast::StmtKind::shard: case ast::StmtKind::rank: case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
+    case ast::StmtKind::rank: case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
       evaluator_->set_failed();  // refused by the analysis
+  }
+}
+
+void ScheduleBuilder::line(const ast::DirectiveStmt& stmt, Frame& frame) {
+  switch (stmt.directive) {
+    case directive::DirectiveKind::partition: return partition(stmt, frame);
+    case directive::DirectiveKind::split: return split(stmt, frame);
+    case directive::DirectiveKind::place: return place(stmt, frame);
+    case directive::DirectiveKind::replicate: return replicate(stmt, frame);
+    case directive::DirectiveKind::recompute: case directive::DirectiveKind::offload: case directive::DirectiveKind::freeze: return treat(stmt, frame);
+    case directive::DirectiveKind::stream: return stream(stmt, frame);
+    case directive::DirectiveKind::fuse: case directive::DirectiveKind::shard: evaluator_->set_failed();  // refused by the analysis
   }
 }
 
@@ -92,11 +99,11 @@ void ScheduleBuilder::take(Pieces pieces, const directive::NamedExtent& last) {
       .hint("make `{}` smaller: each piece is several operations, with their messages and buffers", evaluator_->context().text(last.name));
 }
 
-void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
+void ScheduleBuilder::partition(const ast::DirectiveStmt& stmt, Frame& frame) {
   directive::Partition partition;
   partition.loc = evaluator_->here(stmt.range, frame);
   partition.region = evaluator_->eval_selector(*stmt.region, frame);
-  partition.into = extent(stmt.into, directive::kStages, frame);
+  partition.into = extent(stmt.into.front(), directive::kStages, frame);
   if (evaluator_->failed()) return;
   Pieces pieces = pieces_;
   pieces.stages = std::max<std::uint64_t>(pieces.stages, partition.into.extent);
@@ -113,13 +120,13 @@ void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
   add(std::move(partition));
 }
 
-void ScheduleBuilder::split(const ast::SplitStmt& stmt, Frame& frame) {
+void ScheduleBuilder::split(const ast::DirectiveStmt& stmt, Frame& frame) {
   directive::Split split;
   split.loc = evaluator_->here(stmt.range, frame);
-  split.dim = evaluator_->context().symbol(stmt.dimension.name);
-  split.dim_loc = evaluator_->here(stmt.dimension.range, frame);
+  split.dim = evaluator_->context().symbol(stmt.name.name);
+  split.dim_loc = evaluator_->here(stmt.name.range, frame);
   for (const ast::Pair& pair : stmt.into) split.into.push_back(extent(pair, directive::kParts, frame));
-  for (const ast::Target& target : stmt.targets) split.targets.push_back(evaluator_->eval_target(target, frame));
+  for (const ast::Target& target : stmt.in) split.targets.push_back(evaluator_->eval_target(target, frame));
   if (evaluator_->failed()) return;
   if (split.targets.empty()) {  // of all work
     std::uint64_t into = 1;
@@ -131,7 +138,7 @@ void ScheduleBuilder::split(const ast::SplitStmt& stmt, Frame& frame) {
   add(std::move(split));
 }
 
-void ScheduleBuilder::place(const ast::PlaceStmt& stmt, Frame& frame) {
+void ScheduleBuilder::place(const ast::DirectiveStmt& stmt, Frame& frame) {
   directive::Place place;
   place.loc = evaluator_->here(stmt.range, frame);
   for (const ast::Target& target : stmt.targets) place.targets.push_back(evaluator_->eval_target(target, frame));
@@ -140,7 +147,7 @@ void ScheduleBuilder::place(const ast::PlaceStmt& stmt, Frame& frame) {
   add(std::move(place));
 }
 
-void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
+void ScheduleBuilder::replicate(const ast::DirectiveStmt& stmt, Frame& frame) {
   directive::Replicate replicate;
   replicate.loc = evaluator_->here(stmt.range, frame);
   for (const ast::Target& target : stmt.targets) replicate.targets.push_back(evaluator_->eval_target(target, frame));
@@ -174,12 +181,12 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
   add(std::move(replicate));
 }
 
-void ScheduleBuilder::treat(const ast::TreatStmt& stmt, Frame& frame) {
+void ScheduleBuilder::treat(const ast::DirectiveStmt& stmt, Frame& frame) {
   std::vector<directive::Selector> targets;
   for (const ast::Target& target : stmt.targets) targets.push_back(evaluator_->eval_target(target, frame));
   const LocId loc = evaluator_->here(stmt.range, frame);
-  if (stmt.treatment == ast::Treatment::recompute) return add(directive::Recompute{std::move(targets), loc});
-  if (stmt.treatment == ast::Treatment::offload) {
+  if (stmt.directive == directive::DirectiveKind::recompute) return add(directive::Recompute{std::move(targets), loc});
+  if (stmt.directive == directive::DirectiveKind::offload) {
     directive::Offload offload{std::move(targets), 1, directive::Offload::What::activations, loc};
     for (const ast::Pair& pair : stmt.settings) {
       const auto* word = llvm::dyn_cast<ast::NameExpr>(pair.value);
@@ -188,11 +195,11 @@ void ScheduleBuilder::treat(const ast::TreatStmt& stmt, Frame& frame) {
     }
     return add(std::move(offload));
   }
-  if (stmt.treatment == ast::Treatment::freeze) return add(directive::Freeze{std::move(targets), loc});
+  if (stmt.directive == directive::DirectiveKind::freeze) return add(directive::Freeze{std::move(targets), loc});
   evaluator_->set_failed();  // refused by the analysis
 }
 
-void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
+void ScheduleBuilder::stream(const ast::DirectiveStmt& stmt, Frame& frame) {
   directive::Stream stream;
   stream.loc = evaluator_->here(stmt.range, frame);
   stream.name = evaluator_->context().symbol(stmt.name.name);

@@ -44,12 +44,13 @@ class ScheduleBuilder {
   bool setting_failed(std::string_view name) const;
 
  private:
-  void partition(const ast::PartitionStmt& stmt, Frame& frame);
-  void split(const ast::SplitStmt& stmt, Frame& frame);
-  void place(const ast::PlaceStmt& stmt, Frame& frame);
-  void replicate(const ast::ReplicateStmt& stmt, Frame& frame);
-  void treat(const ast::TreatStmt& stmt, Frame& frame);
-  void stream(const ast::StreamStmt& stmt, Frame& frame);
+  void line(const ast::DirectiveStmt& stmt, Frame& frame);
+  void partition(const ast::DirectiveStmt& stmt, Frame& frame);
+  void split(const ast::DirectiveStmt& stmt, Frame& frame);
+  void place(const ast::DirectiveStmt& stmt, Frame& frame);
+  void replicate(const ast::DirectiveStmt& stmt, Frame& frame);
+  void treat(const ast::DirectiveStmt& stmt, Frame& frame);
+  void stream(const ast::DirectiveStmt& stmt, Frame& frame);
   /// Postpones the order until the final placement is known.
   void order(const ast::OrderStmt& stmt, Frame& frame);
   void setting(const ast::SettingStmt& stmt, Frame& frame);
