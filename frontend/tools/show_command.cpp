@@ -15,6 +15,7 @@
 #include "ir/byte_text.h"
 #include "ir/dag/plan.h"
 #include "ir/dag/print.h"
+#include "ir/directive/print.h"
 #include "ir/tensor/graph_text.h"
 #include "llvm/Support/JSON.h"
 #include "passes/plan/requirements.h"
@@ -130,15 +131,18 @@ std::optional<std::string> shown(Session& session, const Kind& kind, const dag::
 
 /// The source form of a line, if the program is also legal without it.
 std::optional<std::string> removable(const directive::Directive& directive, const SymbolTable& symbols) {
-  const auto text = [&](const char* keyword, const std::vector<directive::Selector>& targets) {
-    std::string line = keyword;
-    for (std::size_t i = 0; i < targets.size(); ++i) line += (i == 0 ? " " : ", ") + passes::print_selector(targets[i], symbols);
-    return line;
-  };
-  if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) return text("recompute", recompute->targets);
-  if (const auto* offload = std::get_if<directive::Offload>(&directive)) return text("offload", offload->targets) + " with window: " + std::to_string(offload->window) + (offload->what == directive::Offload::What::optimizer ? ", what: optimizer" : "");
-  if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) return text("freeze", freeze->targets);
-  return std::nullopt;
+  const directive::DirectiveRow* const row = directive::find_row(directive);
+  if (row == nullptr || row->subject != directive::Subject::targets || row->clauses.needed != 0) return std::nullopt;
+  std::string line(row->keyword);
+  const char* separator = " ";
+  for (const directive::Selector& target : directive::targets_of(directive)) {
+    line += separator + passes::print_selector(target, symbols);
+    separator = ", ";
+  }
+  llvm::raw_string_ostream os(line);
+  directive::print_settings(directive, os);
+  os.flush();
+  return line;
 }
 
 /// With whole state on each replica instead of shards; nothing if it is whole already.

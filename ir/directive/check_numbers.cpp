@@ -1,51 +1,54 @@
 #include "ir/directive/check_numbers.h"
 
-#include <variant>
-
-#include "ir/directive/numbers.h"
+#include <optional>
+#include <type_traits>
+#include <vector>
 
 namespace piper::directive {
 
 namespace {
 
-class NumberCheck {
+/// Checks the numbers of one line.
+class NumberCheck : public IgnoreFields {
  public:
-  explicit NumberCheck(DiagnosticSink& sink) : sink_(sink) {}
+  NumberCheck(DirectiveKind kind, LocId line, DiagnosticSink& sink) : kind_(kind), line_(line), sink_(sink) {}
 
-  void operator()(const Partition& line) const {
-    check(kStages, line.into.extent, narrowest(line.into.loc, line.loc));
-    for (const std::uint32_t size : line.sizes) check(kUnits, size, narrowest(line.sizes_loc, line.loc));
+  void into(const NamedExtent& extent, const Number& bounds) { check(bounds, extent.extent, extent.loc); }
+  void into(const std::vector<NamedExtent>& extents, const Number& bounds) {
+    for (const NamedExtent& extent : extents) into(extent, bounds);
   }
-  void operator()(const Split& line) const {
-    for (const NamedExtent& part : line.into) check(kParts, part.extent, narrowest(part.loc, line.loc));
+  void setting(std::string_view name, const auto& value, LocId loc = {}) {
+    if (const Number* const bounds = find_setting(kind_, name)->number) check(*bounds, value, loc);
   }
-  void operator()(const Replicate& line) const {
-    check(kZero, line.zero, narrowest(line.zero_loc, line.loc));
-    if (line.bucket_bytes) check(kBucket, *line.bucket_bytes, line.loc);
-    if (line.prefetch) check(kPrefetch, *line.prefetch, narrowest(line.prefetch_loc, line.loc));
-  }
-  void operator()(const Stream& line) const {
-    if (line.window) check(kWindow, *line.window, narrowest(line.window_loc, line.loc));
-  }
-  void operator()(const Offload& line) const { check(kWindow, line.window, line.loc); }
-  void operator()(const Place&) const {}
-  void operator()(const Order&) const {}
-  void operator()(const Require&) const {}
-  void operator()(const Recompute&) const {}
-  void operator()(const Freeze&) const {}
 
  private:
-  void check(const Number& number, std::int64_t value, LocId loc) const {
-    if (number.allows(value)) return;
-    DiagnosticBuilder builder = sink_.report(number.code, loc, "{}", number.refusal(std::to_string(value), value < number.least));
-    if (!number.hint.empty()) builder.hint("{}", number.hint);
+  void check(const Number& bounds, std::int64_t value, LocId loc) {
+    if (bounds.allows(value)) return;
+    DiagnosticBuilder builder = sink_.report(bounds.code, narrowest(loc, line_), "{}", bounds.refusal(std::to_string(value), value < bounds.least));
+    if (!bounds.hint.empty()) builder.hint("{}", bounds.hint);
   }
+  template <typename Value>
+  void check(const Number& bounds, const std::optional<Value>& value, LocId loc) {
+    if (value) check(bounds, *value, loc);
+  }
+  void check(const Number& bounds, const std::vector<std::uint32_t>& values, LocId loc) {
+    for (const std::uint32_t value : values) check(bounds, value, loc);
+  }
+  template <typename Word>
+    requires std::is_enum_v<Word>
+  void check(const Number&, Word, LocId) {}
 
+  const DirectiveKind kind_;
+  const LocId line_;
   DiagnosticSink& sink_;
 };
 
 }  // namespace
 
-void check_numbers(const Directive& directive, DiagnosticSink& sink) { std::visit(NumberCheck(sink), directive); }
+void check_numbers(const Directive& directive, DiagnosticSink& sink) {
+  const DirectiveRow* const row = find_row(directive);
+  const LocId line = std::visit([](const auto& written) { return written.loc; }, directive);
+  if (row != nullptr) visit_fields(NumberCheck(row->kind, line, sink), directive);
+}
 
 }  // namespace piper::directive

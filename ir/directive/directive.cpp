@@ -21,6 +21,25 @@ std::optional<Reduce> parse_reduce(std::string_view name) {
   return std::nullopt;
 }
 
+const DirectiveRow* find_row(const Directive& directive) {
+  return std::visit(
+      [](const auto& line) -> const DirectiveRow* {
+        if constexpr (requires { kind_of(line); }) return &row_of(kind_of(line));
+        return nullptr;
+      },
+      directive);
+}
+
+std::span<const Selector> targets_of(const Directive& directive) {
+  struct Targets : IgnoreFields {
+    std::span<const Selector> list;
+    void targets(const std::vector<Selector>& targets) { list = targets; }
+    void in(const std::vector<Selector>& targets) { list = targets; }
+  } targets;
+  visit_fields(targets, directive);
+  return targets.list;
+}
+
 std::string coordinate_text(std::string_view name, bool rest, bool first) {
   if (rest) return first ? "model.rest" : ".rest";
   return (first ? "" : " ") + std::string(name);

@@ -10,10 +10,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "ir/directive/directive_rows.h"
+#include "ir/directive/numbers.h"
 #include "ir/mesh.h"
 #include "ir/pass.h"
 #include "ir/tensor/type.h"
@@ -56,12 +60,23 @@ struct NamedExtent {
   LocId loc = {};  // `mb: 4`
 };
 
+// ---- the lines of directives.def -------------------------------------------------------------------------------------
+//
+// `fields(io, line)` of each struct describes its lines once, for print, parse, numbers, lowering and the passes (visit_fields): a call for the subject,
+// for each clause and for each setting, in the order of the text. `IgnoreFields` lists the calls.
+
 struct Partition {
   Selector region;
   NamedExtent into;
   std::vector<std::uint32_t> sizes;  // empty: balanced by cost
   LocId loc;
   LocId sizes_loc = {};
+
+  static void fields(auto& io, auto& line) {
+    io.region(line.region);
+    io.into(line.into, kStages);
+    io.setting("sizes", line.sizes, line.sizes_loc);
+  }
 };
 
 /// `split batch into copy: 2, mb: 4`: dimensions in written order, the last is fastest over the samples.
@@ -71,6 +86,12 @@ struct Split {
   std::vector<Selector> targets;  // empty: the whole model
   LocId loc;
   LocId dim_loc = {};
+
+  static void fields(auto& io, auto& line) {
+    io.dimension(line.dim, line.dim_loc);
+    io.into(line.into, kParts);
+    io.in(line.targets);
+  }
 };
 
 struct Place {
@@ -78,6 +99,12 @@ struct Place {
   DeviceSetId devices;
   LocId loc;
   std::uint32_t depth = 0;  // number of enclosing calls of schedules: a line of the caller overrides lines of the called schedule
+
+  static void fields(auto& io, auto& line) {
+    io.targets(line.targets);
+    io.on(line.devices);
+    io.number("depth", line.depth);
+  }
 };
 
 /// Whether the target of `a` overrides that of `b` for work in both: the line in fewer calls wins, then the target with more coordinates, where a
@@ -99,6 +126,15 @@ struct Replicate {
   std::optional<Reduce> reduce;
   LocId loc;
   LocId zero_loc = {}, prefetch_loc = {}, reduce_loc = {};  // of the settings, as far as they are written
+
+  static void fields(auto& io, auto& line) {
+    io.targets(line.targets);
+    io.over(line.axes);
+    io.setting("zero", line.zero, line.zero_loc);
+    io.setting("bucket", line.bucket_bytes);
+    io.setting("prefetch", line.prefetch, line.prefetch_loc);
+    io.setting("reduce", line.reduce, line.reduce_loc);
+  }
 };
 
 /// Which of two streams of a device goes first.
@@ -111,12 +147,21 @@ struct Stream {
   Priority priority = Priority::normal;
   LocId loc;
   LocId window_loc = {};  // `window: 4`
+
+  static void fields(auto& io, auto& line) {
+    io.name(line.name);
+    io.targets(line.targets);
+    io.setting("window", line.window, line.window_loc);
+    io.setting("priority", line.priority);
+  }
 };
 
 /// `recompute block[0..4] mb[0..2]`: their forward runs again before the backward, and its values are not kept in between.
 struct Recompute {
   std::vector<Selector> targets;
   LocId loc;
+
+  static void fields(auto& io, auto& line) { io.targets(line.targets); }
 };
 
 /// `offload block[0..4] mb[1..3] with window: 2`: each device keeps the saved values of `window` instances; those of the others are in the memory of
@@ -127,13 +172,46 @@ struct Offload {
   std::uint32_t window = 1;  // at least 1
   What what = What::activations;
   LocId loc;
+
+  static void fields(auto& io, auto& line) {
+    io.targets(line.targets);
+    io.setting("window", line.window);
+    io.setting("what", line.what);
+  }
 };
 
 /// `freeze embed`: the parameters that these regions use keep their initial values.
 struct Freeze {
   std::vector<Selector> targets;
   LocId loc;
+
+  static void fields(auto& io, auto& line) { io.targets(line.targets); }
 };
+
+/// The directive of the language that a line belongs to.
+#define DIRECTIVE(keyword, Line, ...) \
+  constexpr DirectiveKind kind_of(const Line&) { return DirectiveKind::keyword; }
+#include "ir/directive/directives.def"
+
+/// The calls that `fields` makes, with members of a line that are const or not; each does nothing. A derived class hides those that it needs.
+struct IgnoreFields {
+  void region(auto& /*selector*/) {}
+  void dimension(auto& /*symbol*/, auto& /*loc*/) {}
+  void name(auto& /*symbol*/) {}
+  void targets(auto& /*selectors*/) {}
+  /// One extent or a list; `bounds` of their numbers.
+  void into(auto& /*extents*/, const Number& /*bounds*/) {}
+  /// No selectors: the clause is absent.
+  void in(auto& /*selectors*/) {}
+  void on(auto& /*devices*/) {}
+  void over(auto& /*axes*/) {}
+  /// A setting of directives.def: a number, a list of numbers, an enumerator, or an optional of these; with its location if the line has one.
+  void setting(std::string_view /*name*/, auto& /*value*/, auto&... /*loc*/) {}
+  /// A number that only `.pir` has, printed as a setting unless it is 0.
+  void number(std::string_view /*name*/, auto& /*value*/) {}
+};
+
+// ---- the other lines --------------------------------------------------------------------------------------------------
 
 enum class Measure : std::uint8_t {
 #define MEASURE(name, unit) name,
@@ -223,7 +301,26 @@ struct Order {
   LocId written_at(const OrderOp& op) const;
 };
 
-using Directive = std::variant<Partition, Split, Place, Replicate, Stream, Order, Require, Recompute, Offload, Freeze>;
+/// A line of a strategy: an order, a requirement, or a line of directives.def.
+#define DIRECTIVE(keyword, Line, ...) , Line
+using Directive = std::variant<Order, Require
+#include "ir/directive/directives.def"
+                               >;
+
+/// Calls `fields` of a directive; orders and requirements have none.
+template <typename Io>
+void visit_fields(Io&& io, const Directive& directive) {
+  std::visit(
+      [&](const auto& line) {
+        if constexpr (requires { line.fields(io, line); }) line.fields(io, line);
+      },
+      directive);
+}
+
+/// The row of a directive; null for orders and requirements.
+const DirectiveRow* find_row(const Directive& directive);
+/// The targets of a directive, those of `in` included; none for partitions, orders and requirements.
+std::span<const Selector> targets_of(const Directive& directive);
 
 // ---- settings of a train ---------------------------------------------------------------------------------------------
 

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <limits>
+#include <optional>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "ir/directive/numbers.h"
@@ -11,17 +15,12 @@ namespace piper::directive {
 
 namespace {
 
-constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "offload", "freeze"};
-static_assert(std::size(kKinds) == std::variant_size_v<Directive>, "a kind of directive has no text");
 /// Deeper steps are refused, so that no text overflows the stack.
 constexpr int kMaxDepth = 200;
 
 std::uint32_t small(TextReader& reader, std::string_view what, std::int64_t low = 0) {
   return static_cast<std::uint32_t>(reader.integer(what, low, kMostCounted));
 }
-
-std::int64_t number(TextReader& reader, const Number& number, std::string_view what) { return reader.integer(what, number.least, number.most); }
-std::uint32_t count(TextReader& reader, const Number& number, std::string_view what) { return static_cast<std::uint32_t>(directive::number(reader, number, what)); }
 
 /// A communication, after the dot.
 Part parse_part(TextReader& reader) {
@@ -200,17 +199,22 @@ class OrderParser {
   Order order_;
 };
 
-template <typename Enum, std::size_t n>
-Enum choose(TextReader& reader, std::string_view what, const std::string_view (&texts)[n]) {
+/// Reports a word that is none of those that are expected.
+void fail_choice(TextReader& reader, std::string_view what) {
   const TextReader::Token where = reader.peek();
-  for (std::size_t i = 0; i < n; ++i) {
-    if (reader.accept(texts[i])) return static_cast<Enum>(i);
-  }
   if (reader.at_end()) {
     reader.fail(Code::malformed_dag_text, where, "the text ends where {} is expected", what);
   } else {
     reader.fail(Code::unknown_dag_name, where, "`{}` is not {}", where.text, what);
   }
+}
+
+template <typename Enum, std::size_t n>
+Enum choose(TextReader& reader, std::string_view what, const std::string_view (&texts)[n]) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (reader.accept(texts[i])) return static_cast<Enum>(i);
+  }
+  fail_choice(reader, what);
   return {};
 }
 
@@ -302,119 +306,118 @@ Optimizer parse_optimizer(TextReader& reader) {
   return optimizer;
 }
 
-Partition parse_partition(TextReader& reader) {
-  Partition partition;
-  partition.region = parse_selector(reader);
-  reader.expect("into");
-  partition.into = parse_extent(reader);
-  if (reader.accept("with")) {
-    reader.expect("sizes");
-    reader.expect(":");
-    reader.expect("[");
-    while (!reader.failed() && !reader.at("]")) {
-      partition.sizes.push_back(count(reader, kUnits, "a size"));
-      if (!reader.at("]")) reader.expect(",");
-    }
-    reader.expect("]");
+/// Reads the subject and the clauses of one line before its settings.
+class ClauseReader : public IgnoreFields {
+ public:
+  ClauseReader(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) : reader_(reader), mesh_(mesh), device_sets_(device_sets) {}
+
+  void region(Selector& region) { region = parse_selector(reader_); }
+  void dimension(Symbol& dim, LocId&) { dim = reader_.symbol("a dimension"); }
+  void name(Symbol& name) {
+    name = reader_.symbol("a stream");
+    reader_.expect(":");
   }
-  partition.loc = reader.location();
-  return partition;
-}
-
-Split parse_split(TextReader& reader) {
-  Split split;
-  split.dim = reader.symbol("a dimension");
-  reader.expect("into");
-  do {
-    split.into.push_back(parse_extent(reader));
-  } while (!reader.failed() && reader.accept(","));
-  if (reader.accept("in")) split.targets = parse_selectors(reader);
-  split.loc = reader.location();
-  return split;
-}
-
-Place parse_place(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
-  Place place;
-  place.targets = parse_selectors(reader);
-  reader.expect("on");
-  place.devices = device_sets.intern(reader.device_set(mesh));
-  if (reader.accept("with")) {
-    reader.expect("depth");
-    reader.expect(":");
-    place.depth = small(reader, "a depth");
+  void targets(std::vector<Selector>& targets) { targets = parse_selectors(reader_); }
+  void into(NamedExtent& extent, const Number&) {
+    reader_.expect("into");
+    extent = parse_extent(reader_);
   }
-  place.loc = reader.location();
-  return place;
-}
-
-Replicate parse_replicate(TextReader& reader) {
-  Replicate replicate;
-  replicate.targets = parse_selectors(reader);
-  reader.expect("over");
-  do {
-    replicate.axes.push_back(reader.symbol("an axis"));
-  } while (!reader.failed() && reader.accept(","));
-  reader.expect("with");
-  reader.expect("zero");
-  reader.expect(":");
-  replicate.zero = count(reader, kZero, "a stage of ZeRO");
-  while (!reader.failed() && reader.accept(",")) {
-    if (at_field(reader, "bucket")) {
-      replicate.bucket_bytes = number(reader, kBucket, "a number of bytes");
-    } else if (at_field(reader, "reduce")) {
-      const TextReader::Token where = reader.peek();
-      replicate.reduce = parse_reduce(reader.name("when gradients are reduced"));
-      if (!replicate.reduce) reader.fail(Code::malformed_dag_text, where, "gradients are reduced per `step`, `each` or `run`, not `{}`", where.text);
-    } else {
-      reader.expect("prefetch");
-      reader.expect(":");
-      replicate.prefetch = count(reader, kPrefetch, "a number of gathers");
-    }
+  void into(std::vector<NamedExtent>& extents, const Number& bounds) {
+    into(extents.emplace_back(), bounds);
+    while (!reader_.failed() && reader_.accept(",")) extents.push_back(parse_extent(reader_));
   }
-  replicate.loc = reader.location();
-  return replicate;
-}
-
-Stream parse_stream(TextReader& reader) {
-  Stream stream;
-  stream.name = reader.symbol("a stream");
-  reader.expect(":");
-  stream.targets = parse_selectors(reader);
-  if (reader.accept("with")) {
+  void in(std::vector<Selector>& targets) {
+    if (reader_.accept("in")) targets = parse_selectors(reader_);
+  }
+  void on(DeviceSetId& devices) {
+    reader_.expect("on");
+    devices = device_sets_.intern(reader_.device_set(mesh_));
+  }
+  void over(std::vector<Symbol>& axes) {
+    reader_.expect("over");
     do {
-      if (at_field(reader, "window")) {
-        stream.window = count(reader, kWindow, "a window");
-      } else {
-        reader.expect("priority");
-        reader.expect(":");
-        reader.expect("high");
-        stream.priority = Priority::high;
-      }
-    } while (!reader.failed() && reader.accept(","));
+      axes.push_back(reader_.symbol("an axis"));
+    } while (!reader_.failed() && reader_.accept(","));
   }
-  stream.loc = reader.location();
-  return stream;
-}
 
-Offload parse_offload(TextReader& reader) {
-  Offload offload;
-  offload.targets = parse_selectors(reader);
-  reader.expect("with");
-  reader.expect("window");
-  reader.expect(":");
-  offload.window = count(reader, kWindow, "a window");
-  if (reader.accept(",")) {
-    for (const char* word : {"what", ":", "optimizer"}) reader.expect(word);
-    offload.what = Offload::What::optimizer;
+ private:
+  TextReader& reader_;
+  const Mesh& mesh_;
+  DeviceSetTable& device_sets_;
+};
+
+/// Reads the value of the setting with that name.
+class SettingReader : public IgnoreFields {
+ public:
+  SettingReader(TextReader& reader, DirectiveKind kind, std::string_view name) : reader_(reader), kind_(kind), name_(name) {}
+
+  bool found() const { return found_; }
+  void setting(std::string_view name, auto& value, auto&...) {
+    if (name != name_) return;
+    found_ = true;
+    read(value, *find_setting(kind_, name));
   }
-  offload.loc = reader.location();
-  return offload;
+  void number(std::string_view name, std::uint32_t& value) {
+    if (name != name_) return;
+    found_ = true;
+    value = small(reader_, "a number");
+  }
+
+ private:
+  void read(std::integral auto& value, const SettingRow& row) {
+    value = static_cast<std::remove_reference_t<decltype(value)>>(reader_.integer(row.number->what, row.number->least, row.number->most));
+  }
+  template <typename Value>
+  void read(std::optional<Value>& value, const SettingRow& row) {
+    read(value.emplace(), row);
+  }
+  void read(std::vector<std::uint32_t>& values, const SettingRow& row) {
+    reader_.expect("[");
+    while (!reader_.failed() && !reader_.at("]")) {
+      read(values.emplace_back(), row);
+      if (!reader_.at("]")) reader_.expect(",");
+    }
+    reader_.expect("]");
+  }
+  template <typename Word>
+    requires std::is_enum_v<Word>
+  void read(Word& value, const SettingRow& row) {
+    const TextReader::Token where = reader_.peek();
+    const std::span<const std::string_view> words = words_of(row);
+    const auto found = std::find(words.begin(), words.end(), reader_.name("a word"));
+    if (found == words.end()) return reader_.fail(Code::malformed_dag_text, where, "`{}` is no word of `{}`", where.text, row.name);
+    value = static_cast<Word>(found - words.begin());
+  }
+
+  TextReader& reader_;
+  const DirectiveKind kind_;
+  const std::string_view name_;
+  bool found_ = false;
+};
+
+/// `zero: 1, bucket: 26214400`, in any order; what is left out keeps its default.
+template <typename Line>
+void parse_line_settings(TextReader& reader, Line& line) {
+  std::vector<std::string> seen;
+  do {
+    const TextReader::Token where = reader.peek();
+    const std::string name(reader.name("a setting"));
+    reader.expect(":");
+    if (reader.failed()) return;
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return reader.fail(Code::repeated_dag_name, where, "`{}` was set before", name);
+    seen.push_back(name);
+    SettingReader setting(reader, kind_of(line), name);
+    line.fields(setting, line);
+    if (!setting.found()) return reader.fail(Code::unknown_dag_name, where, "`{}` has no setting `{}`", row_of(kind_of(line)).keyword, name);
+  } while (!reader.failed() && reader.accept(","));
 }
 
 template <typename Line>
-Line parse_treated(TextReader& reader) {
-  Line line;
-  line.targets = parse_selectors(reader);
+Line parse_line(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
+  Line line{};
+  ClauseReader clauses(reader, mesh, device_sets);
+  line.fields(clauses, line);
+  if (reader.accept("with")) parse_line_settings(reader, line);
   line.loc = reader.location();
   return line;
 }
@@ -425,36 +428,28 @@ NamedExtent parse_extent(TextReader& reader) {
   NamedExtent extent;
   extent.name = reader.symbol("a name");
   reader.expect(":");
-  extent.extent = count(reader, kParts, "an extent");
+  extent.extent = static_cast<std::uint32_t>(reader.integer("an extent", kParts.least, kParts.most));
   return extent;
 }
 
 bool is_directive_word(std::string_view word) {
-  constexpr std::string_view kContinue[] = {"into", "in", "on", "over", "with", "else"};
-  return std::find(std::begin(kContinue), std::end(kContinue), word) != std::end(kContinue) || std::find(std::begin(kKinds), std::end(kKinds), word) != std::end(kKinds);
+  return word == "else" || word == "order" || word == "require" || find_directive(word) != nullptr ||
+         std::find(std::begin(kClauseWords), std::end(kClauseWords), word) != std::end(kClauseWords);
 }
 
 bool at_directive(const TextReader& reader) {
-  for (const std::string_view kind : kKinds) {
-    if (reader.at(kind)) return true;
-  }
-  return false;
+  if (reader.at("order") || reader.at("require")) return true;
+  const DirectiveRow* const row = reader.peek().kind == TextReader::Kind::name ? find_directive(reader.peek().text) : nullptr;
+  return row != nullptr && row->works();
 }
 
 Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
-  enum class Kind : std::uint8_t { partition, split, place, replicate, stream, order, require, recompute, offload, freeze };
-  switch (choose<Kind>(reader, "a directive", kKinds)) {
-    case Kind::partition: return parse_partition(reader);
-    case Kind::split: return parse_split(reader);
-    case Kind::place: return parse_place(reader, mesh, device_sets);
-    case Kind::replicate: return parse_replicate(reader);
-    case Kind::stream: return parse_stream(reader);
-    case Kind::order: return OrderParser(reader, mesh, device_sets).parse();
-    case Kind::require: return parse_require(reader);
-    case Kind::recompute: return parse_treated<Recompute>(reader);
-    case Kind::offload: return parse_offload(reader);
-    case Kind::freeze: return parse_treated<Freeze>(reader);
-  }
+  if (reader.accept("order")) return OrderParser(reader, mesh, device_sets).parse();
+  if (reader.accept("require")) return parse_require(reader);
+#define DIRECTIVE(keyword, Line, ...) \
+  if (reader.accept(#keyword)) return parse_line<Line>(reader, mesh, device_sets);
+#include "ir/directive/directives.def"
+  fail_choice(reader, "a directive");
   return Require{};
 }
 

@@ -1,5 +1,10 @@
 #include "ir/directive/print.h"
 
+#include <concepts>
+#include <optional>
+#include <span>
+#include <type_traits>
+
 #include "ir/directive/parse.h"
 #include "ir/directive/text_reader.h"
 
@@ -22,76 +27,117 @@ void print_coordinate(llvm::raw_ostream& os, std::string_view name, bool rest) {
   }
 }
 
+/// A setting's value as text; empty if the setting is left out: it has no value, or the word that is its default.
+class ValueText {
+ public:
+  explicit ValueText(const SettingRow& setting) : setting_(setting) {}
+
+  std::string operator()(std::integral auto value) const { return std::to_string(value); }
+  template <typename Value>
+  std::string operator()(const std::optional<Value>& value) const {
+    return value ? (*this)(*value) : std::string();
+  }
+  std::string operator()(const std::vector<std::uint32_t>& values) const {
+    std::string text;
+    for (const std::uint32_t value : values) text += (text.empty() ? "[" : ", ") + std::to_string(value);
+    return text.empty() ? text : text + "]";
+  }
+  template <typename Word>
+    requires std::is_enum_v<Word>
+  std::string operator()(Word value) const {
+    const std::string_view word = words_of(setting_)[static_cast<std::size_t>(value)];
+    return word != setting_.value ? std::string(word) : std::string();
+  }
+
+ private:
+  const SettingRow& setting_;
+};
+
+/// ` with window: 2, what: optimizer`, the settings of one line.
+class SettingPrinter : public IgnoreFields {
+ public:
+  SettingPrinter(llvm::raw_ostream& os, DirectiveKind kind) : os_(os), kind_(kind) {}
+
+  void setting(std::string_view name, const auto& value, const auto&...) { write(name, ValueText(*find_setting(kind_, name))(value)); }
+  void number(std::string_view name, std::uint32_t value) { write(name, value > 0 ? std::to_string(value) : std::string()); }
+
+ private:
+  void write(std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    os_ << separator_ << ref(name) << ": " << value;
+    separator_ = ", ";
+  }
+
+  llvm::raw_ostream& os_;
+  const DirectiveKind kind_;
+  const char* separator_ = " with ";
+};
+
+/// The subject and the clauses of one line before its settings.
+class ClausePrinter : public IgnoreFields {
+ public:
+  ClausePrinter(llvm::raw_ostream& os, const Surroundings& around) : os_(os), around_(around) {}
+
+  void region(const Selector& region) {
+    os_ << ' ';
+    selector(region);
+  }
+  void dimension(Symbol dim, LocId) { symbol(" ", dim); }
+  void name(Symbol name) {
+    symbol(" ", name);
+    os_ << ':';
+  }
+  void targets(const std::vector<Selector>& targets) { selectors(" ", targets); }
+  void into(const NamedExtent& extent, const Number&) { into(std::span(&extent, 1)); }
+  void into(const std::vector<NamedExtent>& extents, const Number&) { into(std::span(extents)); }
+  void in(const std::vector<Selector>& targets) { selectors(" in ", targets); }
+  void on(DeviceSetId devices) {
+    os_ << " on ";
+    print_device_set(os_, around_.device_sets[devices], around_.mesh, around_.context.symbols);
+  }
+  void over(const std::vector<Symbol>& axes) {
+    for (std::size_t i = 0; i < axes.size(); ++i) symbol(i == 0 ? " over " : ", ", axes[i]);
+  }
+
+ private:
+  void symbol(const char* before, Symbol name) {
+    os_ << before;
+    print_name(os_, around_.context.text(name));
+  }
+  void into(std::span<const NamedExtent> extents) {
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      symbol(i == 0 ? " into " : ", ", extents[i].name);
+      os_ << ": " << extents[i].extent;
+    }
+  }
+  void selectors(const char* before, const std::vector<Selector>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      os_ << (i == 0 ? before : ", ");
+      selector(list[i]);
+    }
+  }
+  void selector(const Selector& selector) {
+    print(selector, os_, around_.context.symbols);
+    if (around_.locations && selector.loc.valid()) os_ << ' ' << around_.context.locations.print(selector.loc);
+  }
+
+  llvm::raw_ostream& os_;
+  const Surroundings& around_;
+};
+
 class Printer {
  public:
   Printer(llvm::raw_ostream& os, const Surroundings& around, unsigned indent) : os_(os), around_(around), indent_(indent) {}
 
-  void operator()(const Partition& partition) {
-    os_ << "partition ";
-    selector(partition.region);
-    os_ << " into ";
-    extents({partition.into});
-    if (!partition.sizes.empty()) {
-      os_ << " with sizes: [";
-      for (std::size_t i = 0; i < partition.sizes.size(); ++i) os_ << (i > 0 ? ", " : "") << partition.sizes[i];
-      os_ << ']';
-    }
-    location(partition.loc);
+  template <typename Line>
+  void operator()(const Line& line) {
+    os_ << ref(row_of(kind_of(line)).keyword);
+    ClausePrinter clauses(os_, around_);
+    line.fields(clauses, line);
+    SettingPrinter settings(os_, kind_of(line));
+    line.fields(settings, line);
+    location(line.loc);
   }
-
-  void operator()(const Split& split) {
-    os_ << "split ";
-    symbol(split.dim);
-    os_ << " into ";
-    extents(split.into);
-    if (!split.targets.empty()) os_ << " in ";
-    selectors(split.targets);
-    location(split.loc);
-  }
-
-  void operator()(const Place& place) {
-    os_ << "place ";
-    selectors(place.targets);
-    os_ << " on ";
-    devices(place.devices);
-    if (place.depth > 0) os_ << " with depth: " << place.depth;
-    location(place.loc);
-  }
-
-  void operator()(const Replicate& replicate) {
-    os_ << "replicate ";
-    selectors(replicate.targets);
-    os_ << " over ";
-    for (std::size_t i = 0; i < replicate.axes.size(); ++i) {
-      if (i > 0) os_ << ", ";
-      symbol(replicate.axes[i]);
-    }
-    os_ << " with zero: " << replicate.zero;
-    if (replicate.bucket_bytes) os_ << ", bucket: " << *replicate.bucket_bytes;
-    if (replicate.prefetch) os_ << ", prefetch: " << *replicate.prefetch;
-    if (replicate.reduce) os_ << ", reduce: " << llvm::StringRef(reduce_name(*replicate.reduce));
-    location(replicate.loc);
-  }
-
-  void operator()(const Stream& stream) {
-    os_ << "stream ";
-    symbol(stream.name);
-    os_ << ": ";
-    selectors(stream.targets);
-    if (stream.window) os_ << " with window: " << *stream.window;
-    if (stream.priority == Priority::high) os_ << (stream.window ? ", " : " with ") << "priority: high";
-    location(stream.loc);
-  }
-
-  void operator()(const Recompute& recompute) { treat("recompute ", recompute.targets, recompute.loc); }
-  void operator()(const Offload& offload) {
-    os_ << "offload ";
-    selectors(offload.targets);
-    os_ << " with window: " << offload.window;
-    if (offload.what == Offload::What::optimizer) os_ << ", what: optimizer";
-    location(offload.loc);
-  }
-  void operator()(const Freeze& freeze) { treat("freeze ", freeze.targets, freeze.loc); }
 
   void operator()(const Require& require) {
     os_ << "require " << llvm::StringRef(kMeasureNames[static_cast<std::size_t>(require.measure)]) << ' '
@@ -130,34 +176,11 @@ class Printer {
     location(order.loc);
   }
 
-  void selector(const Selector& selector) {
-    print(selector, os_, around_.context.symbols);
-    location(selector.loc);
-  }
-
  private:
   void symbol(Symbol name) { print_name(os_, around_.context.text(name)); }
   void devices(DeviceSetId id) { print_device_set(os_, around_.device_sets[id], around_.mesh, around_.context.symbols); }
   void location(LocId loc) {
     if (around_.locations && loc.valid()) os_ << ' ' << around_.context.locations.print(loc);
-  }
-  void extents(const std::vector<NamedExtent>& list) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (i > 0) os_ << ", ";
-      symbol(list[i].name);
-      os_ << ": " << list[i].extent;
-    }
-  }
-  void treat(llvm::StringRef keyword, const std::vector<Selector>& targets, LocId loc) {
-    os_ << keyword;
-    selectors(targets);
-    location(loc);
-  }
-  void selectors(const std::vector<Selector>& list) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (i > 0) os_ << ", ";
-      selector(list[i]);
-    }
   }
 
   /// Prints operations, those of one step separated by commas, and braces; a group inside a group gets braces of its own.
@@ -231,6 +254,11 @@ void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& s
     os << ']';
   }
   if (selector.part != Part::none) os << " ." << ref(part_name(selector.part));
+}
+
+void print_settings(const Directive& directive, llvm::raw_ostream& os) {
+  const DirectiveRow* const row = find_row(directive);
+  if (row != nullptr) visit_fields(SettingPrinter(os, row->kind), directive);
 }
 
 void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings, unsigned indent) {

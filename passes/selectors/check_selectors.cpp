@@ -15,23 +15,7 @@ namespace {
 
 bool is_the_model(const Nameable& nameable, Symbol name, bool all) { return all && nameable.context.text(name) == "model"; }
 
-struct SelectorsOf {
-  using List = std::span<const directive::Selector>;
-  List operator()(const directive::Partition&) const { return {}; }
-  List operator()(const directive::Order&) const { return {}; }
-  List operator()(const directive::Require&) const { return {}; }
-  List operator()(const directive::Split& line) const { return line.targets; }
-  List operator()(const directive::Place& line) const { return line.targets; }
-  List operator()(const directive::Replicate& line) const { return line.targets; }
-  List operator()(const directive::Stream& line) const { return line.targets; }
-  List operator()(const directive::Recompute& line) const { return line.targets; }
-  List operator()(const directive::Offload& line) const { return line.targets; }
-  List operator()(const directive::Freeze& line) const { return line.targets; }
-};
-
 }  // namespace
-
-std::span<const directive::Selector> selectors_of(const directive::Directive& directive) { return std::visit(SelectorsOf(), directive); }
 
 std::vector<Symbol> names_used(const directive::Strategy& strategy) {
   std::vector<Symbol> names;
@@ -202,7 +186,7 @@ bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strat
   std::vector<const directive::Coordinate*> regions;
   for (const directive::Directive& directive : strategy.directives) {
     if (std::holds_alternative<directive::Freeze>(directive) && !nameable.of_model) continue;
-    for (const directive::Selector& selector : selectors_of(directive)) {
+    for (const directive::Selector& selector : directive::targets_of(directive)) {
       regions.clear();
       for (const directive::Coordinate& c : selector.coordinates) {
         if (!c.rest && !dims.contains(c.name) && !is_the_model(nameable, c.name, c.all)) regions.push_back(&c);

@@ -26,10 +26,6 @@ struct UsedCoordinate {
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
 };
 
-/// The selectors of a directive; none for partitions and orders, which are handled separately. A new kind of directive without a case does not
-/// compile.
-std::span<const directive::Selector> selectors_of(const directive::Directive& directive);
-
 /// Calls `each(UsedCoordinate)` for all selectors except those of partitions, and `each_order(order)` for orders, directive by
 /// directive.
 template <typename Each, typename EachOrder>
@@ -44,7 +40,7 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) each_order(*order);
     const LocId loc = std::visit([](const auto& line) { return line.loc; }, directive);
-    selectors(selectors_of(directive), loc, !std::holds_alternative<directive::Freeze>(directive));
+    selectors(directive::targets_of(directive), loc, !std::holds_alternative<directive::Freeze>(directive));
   }
 }
 

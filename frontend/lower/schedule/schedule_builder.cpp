@@ -1,6 +1,10 @@
 #include "frontend/lower/schedule/schedule_builder.h"
 
 #include <algorithm>
+#include <concepts>
+#include <optional>
+#include <span>
+#include <type_traits>
 
 #include "ir/diagnostics/counted.h"
 
@@ -26,18 +30,6 @@ void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::require: case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss:
     case ast::StmtKind::rank: case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
       evaluator_->set_failed();  // refused by the analysis
-  }
-}
-
-void ScheduleBuilder::line(const ast::DirectiveStmt& stmt, Frame& frame) {
-  switch (stmt.directive) {
-    case directive::DirectiveKind::partition: return partition(stmt, frame);
-    case directive::DirectiveKind::split: return split(stmt, frame);
-    case directive::DirectiveKind::place: return place(stmt, frame);
-    case directive::DirectiveKind::replicate: return replicate(stmt, frame);
-    case directive::DirectiveKind::recompute: case directive::DirectiveKind::offload: case directive::DirectiveKind::freeze: return treat(stmt, frame);
-    case directive::DirectiveKind::stream: return stream(stmt, frame);
-    case directive::DirectiveKind::fuse: case directive::DirectiveKind::shard: evaluator_->set_failed();  // refused by the analysis
   }
 }
 
@@ -99,122 +91,140 @@ void ScheduleBuilder::take(Pieces pieces, const directive::NamedExtent& last) {
       .hint("make `{}` smaller: each piece is several operations, with their messages and buffers", evaluator_->context().text(last.name));
 }
 
-void ScheduleBuilder::partition(const ast::DirectiveStmt& stmt, Frame& frame) {
-  directive::Partition partition;
-  partition.loc = evaluator_->here(stmt.range, frame);
-  partition.region = evaluator_->eval_selector(*stmt.region, frame);
-  partition.into = extent(stmt.into.front(), directive::kStages, frame);
-  if (evaluator_->failed()) return;
+bool ScheduleBuilder::admits(directive::Partition& line) {
+  if (evaluator_->failed()) return false;
   Pieces pieces = pieces_;
-  pieces.stages = std::max<std::uint64_t>(pieces.stages, partition.into.extent);
-  take(std::move(pieces), partition.into);
-  if (evaluator_->failed()) return;
+  pieces.stages = std::max<std::uint64_t>(pieces.stages, line.into.extent);
+  take(std::move(pieces), line.into);
+  return !evaluator_->failed();
+}
+
+bool ScheduleBuilder::admits(directive::Split& line) {
+  if (evaluator_->failed()) return false;
+  if (!line.targets.empty()) return true;
+  std::uint64_t into = 1;
+  for (const directive::NamedExtent& part : line.into) into = std::min(into * part.extent, kUncountedPieces);
+  Pieces pieces = pieces_;
+  pieces.split(line.dim, into);
+  take(std::move(pieces), line.into.back());
+  return !evaluator_->failed();
+}
+
+bool ScheduleBuilder::admits(directive::Place& line) {
+  line.depth = depth(scope_);
+  return true;
+}
+
+/// Evaluates the subject and the clauses of a line before its settings.
+class ScheduleBuilder::ClauseValues : public directive::IgnoreFields {
+ public:
+  ClauseValues(ScheduleBuilder& builder, const ast::DirectiveStmt& stmt, Frame& frame) : builder_(builder), evaluator_(*builder.evaluator_), stmt_(stmt), frame_(frame) {}
+
+  void region(directive::Selector& region) { region = evaluator_.eval_selector(*stmt_.region, frame_); }
+  void dimension(Symbol& dim, LocId& loc) {
+    name(dim);
+    loc = evaluator_.here(stmt_.name.range, frame_);
+  }
+  void name(Symbol& name) { name = evaluator_.context().symbol(stmt_.name.name); }
+  void targets(std::vector<directive::Selector>& targets) { evaluate(stmt_.targets, targets); }
+  void into(directive::NamedExtent& extent, const directive::Number& bounds) { extent = builder_.extent(stmt_.into.front(), bounds, frame_); }
+  void into(std::vector<directive::NamedExtent>& extents, const directive::Number& bounds) {
+    for (const ast::Pair& pair : stmt_.into) extents.push_back(builder_.extent(pair, bounds, frame_));
+  }
+  void in(std::vector<directive::Selector>& targets) { evaluate(stmt_.in, targets); }
+  void on(DeviceSetId& devices) { devices = evaluator_.eval_devices(*stmt_.devices, frame_); }
+  void over(std::vector<Symbol>& axes) {
+    for (const ast::Identifier& name : stmt_.axes) {
+      // An axis parameter of a schedule means the axis that was passed.
+      const AxisValue* axis = name.binding == ast::kUnbound ? nullptr : frame_.slots[name.binding].get<AxisValue>();
+      if (!axis) return evaluator_.set_failed();
+      const Symbol symbol = evaluator_.mesh->axes[axis->axis].name;
+      if (std::find(axes.begin(), axes.end(), symbol) != axes.end()) {
+        evaluator_.fail(Code::axis_named_twice, name.range, frame_, "the axis `{}` is named twice here", evaluator_.context().text(symbol));
+        return;
+      }
+      axes.push_back(symbol);
+    }
+  }
+
+ private:
+  void evaluate(std::span<const ast::Target> written, std::vector<directive::Selector>& targets) {
+    for (const ast::Target& target : written) targets.push_back(evaluator_.eval_target(target, frame_));
+  }
+
+  ScheduleBuilder& builder_;
+  Evaluator& evaluator_;
+  const ast::DirectiveStmt& stmt_;
+  Frame& frame_;
+};
+
+/// Evaluates one setting, as it is written.
+class ScheduleBuilder::SettingValue : public directive::IgnoreFields {
+ public:
+  SettingValue(ScheduleBuilder& builder, directive::DirectiveKind kind, const ast::Pair& pair, Frame& frame) : builder_(builder), kind_(kind), pair_(pair), frame_(frame) {}
+
+  void setting(std::string_view name, auto& value, auto&... loc) {
+    if (name != pair_.name.name) return;
+    const directive::SettingRow& row = *directive::find_setting(kind_, name);
+    const bool list = row.type == directive::SettingType::counts;
+    ((loc = builder_.evaluator_->here(list ? pair_.value->range : pair_.range, frame_)), ...);
+    evaluate(value, row);
+  }
+
+ private:
+  void evaluate(std::integral auto& value, const directive::SettingRow& row) {
+    value = static_cast<std::remove_reference_t<decltype(value)>>(builder_.number(*pair_.value, *row.number, frame_));
+  }
+  template <typename Value>
+  void evaluate(std::optional<Value>& value, const directive::SettingRow& row) {
+    evaluate(value.emplace(), row);
+  }
+  void evaluate(std::vector<std::uint32_t>& values, const directive::SettingRow& row) {
+    Evaluator& evaluator = *builder_.evaluator_;
+    for (const Value& value : evaluator.elements(evaluator.eval(*pair_.value, frame_), pair_.value->range, frame_)) {
+      values.push_back(static_cast<std::uint32_t>(builder_.allowed(value, *pair_.value, *row.number, frame_)));
+      if (evaluator.failed()) return;
+    }
+  }
+  template <typename Word>
+    requires std::is_enum_v<Word>
+  void evaluate(Word& value, const directive::SettingRow& row) {
+    const std::span<const std::string_view> words = directive::words_of(row);
+    const auto* written = llvm::dyn_cast<ast::NameExpr>(pair_.value);
+    const auto found = std::find(words.begin(), words.end(), written != nullptr ? written->name : std::string_view());
+    if (found == words.end()) return builder_.evaluator_->set_failed();  // refused by the analysis
+    value = static_cast<Word>(found - words.begin());
+  }
+
+  ScheduleBuilder& builder_;
+  const directive::DirectiveKind kind_;
+  const ast::Pair& pair_;
+  Frame& frame_;
+};
+
+template <typename Line>
+void ScheduleBuilder::build(const ast::DirectiveStmt& stmt, Frame& frame) {
+  Line line{};
+  line.loc = evaluator_->here(stmt.range, frame);
+  ClauseValues clauses(*this, stmt, frame);
+  line.fields(clauses, line);
+  if (!admits(line)) return;
   for (const ast::Pair& pair : stmt.settings) {
-    if (pair.name.name != "sizes") continue;
-    partition.sizes_loc = evaluator_->here(pair.value->range, frame);
-    for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame), pair.value->range, frame)) {
-      partition.sizes.push_back(static_cast<std::uint32_t>(allowed(size, *pair.value, directive::kUnits, frame)));
-      if (evaluator_->failed()) return;
-    }
-  }
-  add(std::move(partition));
-}
-
-void ScheduleBuilder::split(const ast::DirectiveStmt& stmt, Frame& frame) {
-  directive::Split split;
-  split.loc = evaluator_->here(stmt.range, frame);
-  split.dim = evaluator_->context().symbol(stmt.name.name);
-  split.dim_loc = evaluator_->here(stmt.name.range, frame);
-  for (const ast::Pair& pair : stmt.into) split.into.push_back(extent(pair, directive::kParts, frame));
-  for (const ast::Target& target : stmt.in) split.targets.push_back(evaluator_->eval_target(target, frame));
-  if (evaluator_->failed()) return;
-  if (split.targets.empty()) {  // of all work
-    std::uint64_t into = 1;
-    for (const directive::NamedExtent& part : split.into) into = std::min(into * part.extent, kUncountedPieces);
-    Pieces pieces = pieces_;
-    pieces.split(split.dim, into);
-    take(std::move(pieces), split.into.back());
-  }
-  add(std::move(split));
-}
-
-void ScheduleBuilder::place(const ast::DirectiveStmt& stmt, Frame& frame) {
-  directive::Place place;
-  place.loc = evaluator_->here(stmt.range, frame);
-  for (const ast::Target& target : stmt.targets) place.targets.push_back(evaluator_->eval_target(target, frame));
-  place.devices = evaluator_->eval_devices(*stmt.devices, frame);
-  place.depth = depth(scope_);
-  add(std::move(place));
-}
-
-void ScheduleBuilder::replicate(const ast::DirectiveStmt& stmt, Frame& frame) {
-  directive::Replicate replicate;
-  replicate.loc = evaluator_->here(stmt.range, frame);
-  for (const ast::Target& target : stmt.targets) replicate.targets.push_back(evaluator_->eval_target(target, frame));
-  for (const ast::Identifier& name : stmt.axes) {
-    // An axis parameter of a schedule means the axis that was passed.
-    const AxisValue* axis = name.binding == ast::kUnbound ? nullptr : frame.slots[name.binding].get<AxisValue>();
-    if (!axis) return evaluator_->set_failed();
-    const Symbol symbol = evaluator_->mesh->axes[axis->axis].name;
-    if (std::find(replicate.axes.begin(), replicate.axes.end(), symbol) != replicate.axes.end()) {
-      evaluator_->fail(Code::axis_named_twice, name.range, frame, "the axis `{}` is named twice here", evaluator_->context().text(symbol));
-      return;
-    }
-    replicate.axes.push_back(symbol);
-  }
-  for (const ast::Pair& pair : stmt.settings) {
-    if (pair.name.name == "reduce") {
-      const auto* name = llvm::dyn_cast<ast::NameExpr>(pair.value);
-      if (name != nullptr) replicate.reduce = directive::parse_reduce(name->name);
-      replicate.reduce_loc = evaluator_->here(pair.range, frame);
-    } else if (pair.name.name == "bucket") {
-      replicate.bucket_bytes = number(*pair.value, directive::kBucket, frame);
-    } else if (pair.name.name == "zero") {
-      replicate.zero = count(*pair.value, directive::kZero, frame);
-      replicate.zero_loc = evaluator_->here(pair.range, frame);
-    } else if (pair.name.name == "prefetch") {
-      replicate.prefetch = count(*pair.value, directive::kPrefetch, frame);
-      replicate.prefetch_loc = evaluator_->here(pair.range, frame);
-    }
+    SettingValue setting(*this, stmt.directive, pair, frame);
+    line.fields(setting, line);
     if (evaluator_->failed()) return;
   }
-  add(std::move(replicate));
+  add(std::move(line));
 }
 
-void ScheduleBuilder::treat(const ast::DirectiveStmt& stmt, Frame& frame) {
-  std::vector<directive::Selector> targets;
-  for (const ast::Target& target : stmt.targets) targets.push_back(evaluator_->eval_target(target, frame));
-  const LocId loc = evaluator_->here(stmt.range, frame);
-  if (stmt.directive == directive::DirectiveKind::recompute) return add(directive::Recompute{std::move(targets), loc});
-  if (stmt.directive == directive::DirectiveKind::offload) {
-    directive::Offload offload{std::move(targets), 1, directive::Offload::What::activations, loc};
-    for (const ast::Pair& pair : stmt.settings) {
-      const auto* word = llvm::dyn_cast<ast::NameExpr>(pair.value);
-      if (pair.name.name == "what" && word != nullptr && word->name == "optimizer") offload.what = directive::Offload::What::optimizer;
-      if (pair.name.name == "window") offload.window = count(*pair.value, directive::kWindow, frame);
-    }
-    return add(std::move(offload));
+void ScheduleBuilder::line(const ast::DirectiveStmt& stmt, Frame& frame) {
+  switch (stmt.directive) {
+#define DIRECTIVE(keyword, Line, ...) \
+  case directive::DirectiveKind::keyword: return build<directive::Line>(stmt, frame);
+#define REFUSED(keyword, ...) \
+  case directive::DirectiveKind::keyword: return evaluator_->set_failed();  // by the analysis
+#include "ir/directive/directives.def"
   }
-  if (stmt.directive == directive::DirectiveKind::freeze) return add(directive::Freeze{std::move(targets), loc});
-  evaluator_->set_failed();  // refused by the analysis
-}
-
-void ScheduleBuilder::stream(const ast::DirectiveStmt& stmt, Frame& frame) {
-  directive::Stream stream;
-  stream.loc = evaluator_->here(stmt.range, frame);
-  stream.name = evaluator_->context().symbol(stmt.name.name);
-  for (const ast::Target& target : stmt.targets) stream.targets.push_back(evaluator_->eval_target(target, frame));
-  for (const ast::Pair& pair : stmt.settings) {
-    if (pair.name.name == "window") {
-      stream.window = count(*pair.value, directive::kWindow, frame);
-      stream.window_loc = evaluator_->here(pair.range, frame);
-    }
-    if (pair.name.name == "priority") {
-      const auto* name = llvm::dyn_cast<ast::NameExpr>(pair.value);
-      if (name && name->name == "high") stream.priority = directive::Priority::high;
-    }
-  }
-  add(std::move(stream));
 }
 
 void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {

@@ -45,12 +45,16 @@ class ScheduleBuilder {
 
  private:
   void line(const ast::DirectiveStmt& stmt, Frame& frame);
-  void partition(const ast::DirectiveStmt& stmt, Frame& frame);
-  void split(const ast::DirectiveStmt& stmt, Frame& frame);
-  void place(const ast::DirectiveStmt& stmt, Frame& frame);
-  void replicate(const ast::DirectiveStmt& stmt, Frame& frame);
-  void treat(const ast::DirectiveStmt& stmt, Frame& frame);
-  void stream(const ast::DirectiveStmt& stmt, Frame& frame);
+  /// A line as its struct, from the fields that the struct describes.
+  template <typename Line>
+  void build(const ast::DirectiveStmt& stmt, Frame& frame);
+  class ClauseValues;
+  class SettingValue;
+  /// Completes a line whose clauses are evaluated; false if it is left out.
+  bool admits(directive::Partition& line);
+  bool admits(directive::Split& line);
+  bool admits(directive::Place& line);
+  bool admits(auto&) { return true; }
   /// Postpones the order until the final placement is known.
   void order(const ast::OrderStmt& stmt, Frame& frame);
   void setting(const ast::SettingStmt& stmt, Frame& frame);
