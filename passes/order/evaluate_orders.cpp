@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "passes/order/trim.h"
-#include "passes/selectors/check_lines.h"
+#include "passes/selectors/split_dimensions.h"
 
 namespace piper::passes {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "ir/diagnostics/counted.h"
-#include "passes/selectors/check_lines.h"
 #include "passes/selectors/select.h"
+#include "passes/selectors/split_dimensions.h"
 
 namespace piper::passes {
 

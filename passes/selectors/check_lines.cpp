@@ -11,6 +11,7 @@
 #include "passes/selectors/check_orders.h"
 #include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"
+#include "passes/selectors/split_dimensions.h"
 
 namespace piper::passes {
 
@@ -137,22 +138,6 @@ class LineCheck {
 };
 
 }  // namespace
-
-std::vector<directive::NamedExtent> dimensions(const directive::Strategy& strategy) {
-  std::vector<directive::NamedExtent> dimensions;
-  for (const directive::Directive& directive : strategy.directives) {
-    const auto* split = std::get_if<directive::Split>(&directive);
-    if (split != nullptr) dimensions.insert(dimensions.end(), split->into.begin(), split->into.end());
-  }
-  return dimensions;
-}
-
-bool is_split_into(const directive::Strategy& strategy, Symbol name) {
-  return std::any_of(strategy.directives.begin(), strategy.directives.end(), [&](const directive::Directive& directive) {
-    const auto* split = std::get_if<directive::Split>(&directive);
-    return split != nullptr && std::any_of(split->into.begin(), split->into.end(), [&](const directive::NamedExtent& dim) { return dim.name == name; });
-  });
-}
 
 bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const std::size_t errors = sink.error_count();

@@ -18,11 +18,6 @@ namespace piper::passes {
 /// The stream on which chunks run.
 inline constexpr std::string_view kComputeStream = "compute";
 
-/// The dimensions into which `split` lines divide the batch.
-std::vector<directive::NamedExtent> dimensions(const directive::Strategy& strategy);
-/// Whether a `split` of the strategy makes that dimension.
-bool is_split_into(const directive::Strategy& strategy, Symbol name);
-
 /// Reports errors in the lines of a strategy with evaluated orders; false if there are any.
 bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
 

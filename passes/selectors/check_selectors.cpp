@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "llvm/ADT/DenseMap.h"
-#include "passes/selectors/check_lines.h"
 #include "passes/selectors/select.h"
+#include "passes/selectors/split_dimensions.h"
 
 namespace piper::passes {
 

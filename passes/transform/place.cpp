@@ -4,7 +4,6 @@
 
 #include "ir/dag/piece_text.h"
 #include "llvm/ADT/DenseSet.h"
-#include "passes/selectors/check_lines.h"
 #include "passes/selectors/select.h"
 #include "passes/transform/buckets.h"
 #include "passes/transform/idle_devices.h"
