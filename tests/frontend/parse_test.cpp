@@ -54,6 +54,28 @@ PIPER_FILE_TEST(ParseErrors, "tests/frontend/testdata/parse/errors", ".pipe", []
   });
 });
 
+/// The grammar has a form for each row of directives.def, with the clauses that it needs and with all that it takes; the AST prints them as written.
+TEST(ParseDirectives, EveryRowHasAForm) {
+  constexpr std::string_view kSubjects[] = {"model", "batch", "F stage[0], stage[1]", "p2p: model.send"};
+  constexpr std::string_view kClauses[] = {"part: 4", "stage[0]", "p[0]", "dp, tp", "heads", "window: 2"};
+  for (const directive::DirectiveRow& row : directive::directive_rows()) {
+    for (const bool all : {false, true}) {
+      std::string line = std::string(row.keyword) + " " + std::string(kSubjects[static_cast<std::size_t>(row.subject)]);
+      for (std::size_t i = 0; i < std::size(kClauses); ++i) {
+        const auto clause = static_cast<directive::Clause>(i);
+        if (all ? row.clauses.takes(clause) : row.clauses.needs(clause)) line += " " + std::string(directive::kClauseWords[i]) + " " + std::string(kClauses[i]);
+      }
+      const Parsed parsed("schedule s(p: axis) {\n    " + line + "\n}\n");
+      SCOPED_TRACE(line);
+      ASSERT_TRUE(parsed.sink.empty()) << parsed.report();
+      const ast::Stmt* stmt = llvm::cast<ast::FunctionItem>(parsed.module.items[0])->body->statements[0];
+      ASSERT_TRUE(llvm::isa<ast::DirectiveStmt>(stmt));
+      EXPECT_EQ(llvm::cast<ast::DirectiveStmt>(stmt)->directive, row.kind);
+      EXPECT_NE(print_without_ranges(parsed.module).find("  " + line + "\n"), std::string::npos) << print_without_ranges(parsed.module);
+    }
+  }
+}
+
 /// One error each, at the form, with its hint filled in; the text around it parses.
 TEST(ParseForeign, EveryFormIsOneErrorWithAHint) {
   for (const parse::ForeignForm& form : parse::foreign_forms()) {

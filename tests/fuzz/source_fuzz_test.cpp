@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "frontend/lower/lower.h"
 #include "ir/verify/verify.h"
 #include "tests/fuzz/fuzz_step.h"
@@ -94,6 +96,23 @@ TEST(SourceFuzz, HalfTypedProgramsEndInADiagnosticOrRun) {
     SCOPED_TRACE(text);
     follow(text, reached);
   });
+}
+
+/// The tests over random programs see every directive that works.
+TEST(RandomPrograms, DrawEveryDirective) {
+  std::set<std::string_view> missing;
+  for (const directive::DirectiveRow& row : directive::directive_rows()) {
+    if (row.works()) missing.insert(row.keyword);
+  }
+  for_each_case(200, [&](Random& random) {
+    if (missing.empty()) return;
+    Context context;
+    for (const directive::Directive& line : random_program(context, random, {.order = false}).strategy.directives) {
+      if (const directive::DirectiveRow* row = directive::find_row(line)) missing.erase(row->keyword);
+    }
+  });
+  if (case_options().count > 0) return;
+  EXPECT_TRUE(missing.empty()) << *missing.begin();
 }
 
 TEST(SourceFuzz, BytesOfAnyKind) {

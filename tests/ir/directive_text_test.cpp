@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <type_traits>
+
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 
@@ -63,6 +66,68 @@ TEST(DirectiveText, EveryKindReadsBack) {
   EXPECT_EQ(directives.size(), 17u);
   EXPECT_EQ(dag->settings.seed, 9223372036854775807u);
   EXPECT_EQ(print(*dag, directives), kText);
+}
+
+/// The parts that the `fields` of a line describe.
+struct DescribedParts : directive::IgnoreFields {
+  std::string subject;
+  directive::Clauses clauses;  // all of them as needed ones
+  std::vector<std::string> settings;
+  directive::DirectiveKind kind;
+
+  explicit DescribedParts(directive::DirectiveKind of) : kind(of) {}
+  void region(auto&) { subject += "region"; }
+  void dimension(auto&, auto&) { subject += "dimension"; }
+  void name(auto&) { subject += "named "; }
+  void targets(auto&) { subject += "targets"; }
+  void into(auto&, const directive::Number&) { add(directive::Clause::into); }
+  void in(auto&) { add(directive::Clause::in); }
+  void on(auto&) { add(directive::Clause::on); }
+  void over(auto&) { add(directive::Clause::over); }
+  template <typename Value>
+  void setting(std::string_view name, const Value& value, auto&...) {
+    add(directive::Clause::with);
+    settings.emplace_back(name);
+    const directive::SettingRow* const row = directive::find_setting(kind, name);
+    if (row == nullptr) return;
+    if constexpr (std::is_integral_v<Value>) {
+      EXPECT_EQ(std::to_string(value), row->value) << name;
+    } else if constexpr (std::is_enum_v<Value>) {
+      EXPECT_EQ(directive::words_of(*row)[static_cast<std::size_t>(value)], row->value) << name;
+    }
+  }
+
+ private:
+  void add(directive::Clause clause) { clauses.needed |= directive::Clauses::bit(clause); }
+};
+
+template <typename Line>
+void expect_row(const Line& line) {
+  const directive::DirectiveRow& row = directive::row_of(kind_of(line));
+  SCOPED_TRACE(row.keyword);
+  DescribedParts parts(row.kind);
+  line.fields(parts, line);
+  constexpr std::string_view kSubjects[] = {"region", "dimension", "targets", "named targets"};
+  EXPECT_EQ(parts.subject, kSubjects[static_cast<std::size_t>(row.subject)]);
+  EXPECT_EQ(parts.clauses.needed, row.clauses.needed | row.clauses.optional);
+  std::vector<std::string> settings;
+  for (const directive::SettingRow& setting : directive::settings_of(row.kind)) settings.emplace_back(setting.name);
+  std::sort(parts.settings.begin(), parts.settings.end());
+  EXPECT_EQ(parts.settings, settings);
+}
+
+/// The fields of a line are its subject, its clauses and its settings in directives.def, and a line has their defaults.
+TEST(DirectiveRows, FieldsAreThoseOfTheRow) {
+#define DIRECTIVE(keyword, Line, ...) expect_row(directive::Line{});
+#include "ir/directive/directives.def"
+}
+
+TEST(DirectiveRows, WordsHaveASettingAndSettingsOfWordsHaveWords) {
+  for (const directive::DirectiveRow& row : directive::directive_rows()) {
+    for (const directive::SettingRow& setting : directive::settings_of(row.kind)) {
+      EXPECT_EQ(directive::words_of(setting).empty(), setting.type != directive::SettingType::word) << row.keyword << ' ' << setting.name;
+    }
+  }
 }
 
 }  // namespace

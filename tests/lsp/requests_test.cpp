@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "frontend/parse/lexemes.h"
+#include "ir/directive/directive_rows.h"
 #include "tests/lsp/client.h"
 #include "tests/lsp/slow_disk.h"
 #include "tests/support/temporary_folder.h"
@@ -400,19 +401,29 @@ TEST(Requests, HalfTypedTextKeepsTheRestWorking) {
   EXPECT_EQ(client.diagnostics(kPath).substr(0, 3), "11:");
 }
 
-// The grammars of editors know the words of the language.
+/// The grammar of an editor without comments, which are in English.
+std::string grammar_text(const std::string& path) {
+  std::ifstream stream(path);
+  std::stringstream content;
+  content << stream.rdbuf();
+  const char* const comment = path.ends_with(".js") ? "//[^\n]*" : path.ends_with(".json") ? "$^" : ";[^\n]*";
+  return std::regex_replace(content.str(), std::regex(comment), "");
+}
+
+void expect_word(const std::string& path, const std::string& text, std::string_view word) {
+  const std::regex whole("[^a-z]" + std::string(word) + "[^a-z]");
+  EXPECT_TRUE(std::regex_search(text, whole)) << path << " lacks `" << word << "`";
+}
+
+// The grammars of editors know the words of the language; the queries know the directives.
 TEST(Editors, GrammarsNameEveryKeyword) {
   for (const char* path : {"editors/vscode/syntaxes/pipe.tmLanguage.json", "editors/emacs/piper-mode.el", "editors/tree-sitter-piper/grammar.js"}) {
-    std::ifstream stream(path);
-    std::stringstream content;
-    content << stream.rdbuf();
-    // Without comments, which are in English.
-    const std::string text = std::regex_replace(content.str(), std::regex(std::string(path).ends_with(".js") ? "//[^\n]*" : std::string(path).ends_with(".el") ? ";[^\n]*" : "$^"), "");
-    for (const std::string& keyword : parse::keywords()) {
-      const std::regex whole("[^a-z]" + keyword + "[^a-z]");
-      EXPECT_TRUE(std::regex_search(text, whole)) << path << " lacks `" << keyword << "`";
-    }
+    const std::string text = grammar_text(path);
+    for (const std::string& keyword : parse::keywords()) expect_word(path, text, keyword);
   }
+  const char* const queries = "editors/tree-sitter-piper/queries/highlights.scm";
+  const std::string text = grammar_text(queries);
+  for (const directive::DirectiveRow& row : directive::directive_rows()) expect_word(queries, text, row.keyword);
 }
 
 }  // namespace
