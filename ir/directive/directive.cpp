@@ -30,6 +30,10 @@ const DirectiveRow* find_row(const Directive& directive) {
       directive);
 }
 
+bool names_weights(const Directive& directive) {
+  return std::visit([](const auto& line) { return requires { line.kNamesWeights; }; }, directive);
+}
+
 std::span<const Selector> targets_of(const Directive& directive) {
   struct Targets : IgnoreFields {
     std::span<const Selector> list;

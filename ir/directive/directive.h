@@ -182,6 +182,7 @@ struct Offload {
 
 /// `freeze embed`: the parameters that these regions use keep their initial values.
 struct Freeze {
+  static constexpr bool kNamesWeights = true;  // see `names_weights`
   std::vector<Selector> targets;
   LocId loc;
 
@@ -319,6 +320,8 @@ void visit_fields(Io&& io, const Directive& directive) {
 
 /// The row of a directive; null for orders and requirements.
 const DirectiveRow* find_row(const Directive& directive);
+/// Whether its targets mean weights, wherever these are used, and not work: their regions do not become chunks.
+bool names_weights(const Directive& directive);
 /// The targets of a directive, those of `in` included; none for partitions, orders and requirements.
 std::span<const Selector> targets_of(const Directive& directive);
 

@@ -185,7 +185,7 @@ bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strat
   for (const directive::NamedExtent& dim : dimensions(strategy)) dims.insert(dim.name);
   std::vector<const directive::Coordinate*> regions;
   for (const directive::Directive& directive : strategy.directives) {
-    if (std::holds_alternative<directive::Freeze>(directive) && !nameable.of_model) continue;
+    if (directive::names_weights(directive) && !nameable.of_model) continue;
     for (const directive::Selector& selector : directive::targets_of(directive)) {
       regions.clear();
       for (const directive::Coordinate& c : selector.coordinates) {

@@ -20,7 +20,7 @@ struct UsedCoordinate {
   std::span<const std::uint32_t> indices;  // unless `all`
   LocId loc;
   bool rest = false;  // the loose work of that region
-  bool cuts = true;   // named regions become chunks; not for `freeze`, which is about weights, wherever they are used
+  bool cuts = true;   // named regions become chunks; not those of directives about weights
   const directive::Order* order = nullptr;  // of an operation
   const directive::OrderOp* op = nullptr;
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
@@ -40,7 +40,7 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) each_order(*order);
     const LocId loc = std::visit([](const auto& line) { return line.loc; }, directive);
-    selectors(directive::targets_of(directive), loc, !std::holds_alternative<directive::Freeze>(directive));
+    selectors(directive::targets_of(directive), loc, !directive::names_weights(directive));
   }
 }
 
