@@ -53,11 +53,11 @@ typedef struct PiperWait {
   uint32_t distance;
 } PiperWait;
 
-typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
+typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER_V = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
 #define PIPER_COMM_OPS 8u /* the number of ops: tables by op have as many rows */
 
 /* One part of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET if the member
- * adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own parts
+ * adds nothing. all_gather_v: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own parts
  * and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: member i of the communicator has shard i of `elements` (piper_block). reduce_scatter reads
  * all of `in` and writes its shard of the sum at the shard's position in `out`; gather reads its shard of `in` and writes the shards of all members to
  * `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on

@@ -140,7 +140,7 @@ class CallPrinter {
     const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH, in_blocks = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER;
     std::string text = number(in_blocks ? part.elements / members_[comm.communicator] : part.elements) + " " + dtype_text(part.dtype);
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
-    if (comm.op == PIPER_ALL_GATHER && part.in == PIPER_NO_OFFSET) text += " of its owner";
+    if (comm.op == PIPER_ALL_GATHER_V && part.in == PIPER_NO_OFFSET) text += " of its owner";
     if (part.flags & PIPER_ADDS) {
       text += " to its own block there";
     } else if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) {

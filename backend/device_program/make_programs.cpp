@@ -236,7 +236,7 @@ class Projection {
       case NodeKind::gather:
       case NodeKind::offload:
       case NodeKind::fetch:
-      case NodeKind::all_gather: communicate(action, node, num_inputs, made); break;
+      case NodeKind::all_gather_v: communicate(action, node, num_inputs, made); break;
     }
     made.num_operands = static_cast<std::uint32_t>(out_.operands.size()) - made.first_operand;
     ProgramStream& stream = out_.streams[made.stream];
@@ -329,7 +329,7 @@ class Projection {
       case dag::Traffic::out: return PIPER_OFFLOAD;
       case dag::Traffic::back: return PIPER_FETCH;
       case dag::Traffic::add: return PIPER_ALL_REDUCE;
-      case dag::Traffic::gather: return PIPER_ALL_GATHER;
+      case dag::Traffic::all_gather_v: return PIPER_ALL_GATHER_V;
       case dag::Traffic::scatter: return PIPER_REDUCE_SCATTER;
       case dag::Traffic::unite: return PIPER_GATHER;
     }
@@ -364,7 +364,7 @@ class Projection {
     } else {
       // The position of the rank's own contribution among the outputs of a gather of lists.
       std::uint32_t own = 0;
-      if (gathers_members(node.kind)) {
+      if (gathers_lists(node.kind)) {
         for (const dag::NodeId member : dag_.comms[node.comm.index()].members) {
           if (member == action.node) break;
           const auto inputs = dag_.inputs_of(dag_.node(member));

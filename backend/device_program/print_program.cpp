@@ -10,7 +10,7 @@ namespace piper::backend {
 
 namespace {
 
-constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather", "reduce_scatter", "gather", "offload", "fetch"};
+constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather_v", "reduce_scatter", "gather", "offload", "fetch"};
 static_assert(std::size(kOps) == PIPER_COMM_OPS);
 
 std::string dtype_text(std::uint32_t abi) { return std::string(tensor::dtype_name(row_of(abi).dtype)); }

@@ -219,7 +219,7 @@ struct SequentialRun::State : RankMemory {
     }
   }
 
-  void all_gather(const dag::Comm& comm) {
+  void all_gather_v(const dag::Comm& comm) {
     for (const dag::NodeId receiver : comm.members) {
       for (std::uint64_t r = 0; r < world; ++r) {
         if (!on(dag.node(receiver).devices, r)) continue;
@@ -382,7 +382,7 @@ struct SequentialRun::State : RankMemory {
         case dag::Traffic::add:
         case dag::Traffic::scatter: all_reduce(comm); break;
         case dag::Traffic::unite: break;
-        case dag::Traffic::gather: all_gather(comm); break;
+        case dag::Traffic::all_gather_v: all_gather_v(comm); break;
       }
       return true;
     }
@@ -413,7 +413,7 @@ struct SequentialRun::State : RankMemory {
           break;
         case NodeKind::report: report(node, r); break;
         case NodeKind::send: case NodeKind::recv: case NodeKind::offload: case NodeKind::fetch: case NodeKind::all_reduce:
-        case NodeKind::reduce_scatter: case NodeKind::gather: case NodeKind::all_gather: break;  // operations of a communicator, above
+        case NodeKind::reduce_scatter: case NodeKind::gather: case NodeKind::all_gather_v: break;  // operations of a communicator, above
       }
     }
     return true;

@@ -215,7 +215,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
         break;
-      case NodeKind::all_gather: {
+      case NodeKind::all_gather_v: {
         // Outputs stand member by member, each member's inputs in order.
         std::uint32_t before = 0;
         for (const NodeId member : comms[node.comm.index()].members) {
@@ -378,7 +378,7 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
       break;
     }
     case NodeKind::all_reduce:
-    case NodeKind::all_gather:
+    case NodeKind::all_gather_v:
       text = kind_name(node.kind);
       text += '.';
       if (node.subject.count().valid()) text += "count.";

@@ -201,7 +201,7 @@ struct Dag {
   void forget_loads();
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);
-  /// The local type of an output. Outputs of an all_gather are listed by member, each member's inputs in order.
+  /// The local type of an output. Outputs of an all_gather_v are listed by member, each member's inputs in order.
   /// A scalar of type f32 if the node's inputs are incomplete. The reference stays valid as long as the DAG's tables.
   const tensor::Type& output_type(Port port) const;
   /// The number of equal parts into which split dimensions and the layouts of the node's values divide the samples of the batch for one of its
@@ -244,7 +244,7 @@ struct Dag {
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
   /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed); if regions on one device set read an input in several layouts, the axes that
   /// shard it follow: `load.tokens.mb3.pp0` and `load.tokens.mb3.pp0.dp`. Nodes of one bucket with several owners, counts, and collectives of losses
-  /// and norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one gathered interval of a
+  /// and norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather_v.norm.pp0`). Collectives of one gathered interval of a
   /// bucket, and sums of full gradients, are named by the work that begins or ends it (`gather.stage0.0.F.stage0.mb3`,
   /// `accumulate.stage0.0.B.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
   /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.

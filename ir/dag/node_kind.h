@@ -23,7 +23,7 @@ enum class NodeKind : std::uint8_t {
 
 /// The data movement of a kind between devices, or between a device and its host. Collectives are last; copies to and from the
 /// host are collectives with one member.
-enum class Traffic : std::uint8_t { none, send, recv, out, back, add, scatter, unite, gather };
+enum class Traffic : std::uint8_t { none, send, recv, out, back, add, scatter, unite, all_gather_v };
 
 /// The possible subjects of a node.
 enum class SubjectKind : std::uint8_t { nothing, input, loss, count, bucket, norm };
@@ -78,7 +78,7 @@ constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traf
 constexpr bool leaves_whole_sum(NodeKind kind) { return traits(kind).traffic == Traffic::add; }
 constexpr bool scatters_members(NodeKind kind) { return traits(kind).traffic == Traffic::scatter; }
 constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Traffic::unite; }
-constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
+constexpr bool gathers_lists(NodeKind kind) { return traits(kind).traffic == Traffic::all_gather_v; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
 constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) { return traits(kind).subjects.has(subject); }
 /// A sum into which each producer adds its term: no instruction of a program.

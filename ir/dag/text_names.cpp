@@ -47,12 +47,12 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::all_reduce:
       return input_ports(dag, dag.adding_member(node));
     case NodeKind::recv:
-    case NodeKind::all_gather: {
+    case NodeKind::all_gather_v: {
       if (!node.comm.valid()) return 0;
       std::uint32_t total = 0;
       for (const NodeId member : dag.comms[node.comm.index()].members) {
         const Node& other = dag.nodes[member.index()];
-        if (gathers_members(node.kind) || is_send(other.kind)) total += input_ports(dag, other);
+        if (gathers_lists(node.kind) || is_send(other.kind)) total += input_ports(dag, other);
       }
       return total;
     }

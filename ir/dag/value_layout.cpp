@@ -66,7 +66,7 @@ LayoutId layout_of(const Dag& dag, Port port) {
     case NodeKind::all_reduce:
     case NodeKind::reduce_scatter:
     case NodeKind::gather:
-    case NodeKind::all_gather: return {};
+    case NodeKind::all_gather_v: return {};
   }
   return {};
 }

@@ -36,7 +36,7 @@ struct Reports {
 /// Tables derived from the DAG. `check_tables` and `check_flow` fill them.
 struct FactTables {
   std::vector<std::uint32_t> output_base;  // per node: number of its output 0 among all outputs; one more entry
-  std::vector<std::uint32_t> origin;       // per output: the output that first made its value; a recv, an all_gather or a copy passes values on
+  std::vector<std::uint32_t> origin;       // per output: the output that first made its value; a recv, an all_gather_v or a copy passes values on
   std::vector<std::uint32_t> owner;        // per output: its node
   std::vector<bool> shared_body;           // per body: several chunks use it, so its ports name the values of one of them
   std::vector<NodeKind> kind;              // per node, in a compact table, because edges visit nodes at random

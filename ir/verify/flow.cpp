@@ -53,8 +53,8 @@ class Values {
     return true;
   }
 
-  /// Its outputs come from inputs of other members: an all_gather, or an all_reduce to which it contributes nothing.
-  static bool takes_from_members(const Node& node) { return gathers_members(node.kind) || (adds_members(node.kind) && node.num_inputs == 0); }
+  /// Its outputs come from inputs of other members: an all_gather_v, or an all_reduce to which it contributes nothing.
+  static bool takes_from_members(const Node& node) { return gathers_lists(node.kind) || (adds_members(node.kind) && node.num_inputs == 0); }
 
   /// Kahn's algorithm over data and grad edges, and over communication: a recv depends on its send, a node that takes from members depends on the
   /// inputs of all of them. One such node per communication has these edges; the others depend on it.
@@ -134,7 +134,7 @@ class Values {
     std::iota(origin.begin(), origin.end(), 0u);
     std::vector<std::uint32_t> passed_on;
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (!is_recv(facts_.kind[i]) && !gathers_members(facts_.kind[i]) && !copies_to_or_from_host(facts_.kind[i])) continue;
+      if (!is_recv(facts_.kind[i]) && !gathers_lists(facts_.kind[i]) && !copies_to_or_from_host(facts_.kind[i])) continue;
       std::uint32_t next = facts_.output_base[i];
       for (const NodeId member : dag_.comms[dag_.nodes[i].comm.index()].members) {
         const Node& other = facts_.node(member);
@@ -175,7 +175,7 @@ class Values {
     return alike.back();
   }
 
-  /// A value that a recv, an all_gather or a copy passes on has the type of its origin.
+  /// A value that a recv, an all_gather_v or a copy passes on has the type of its origin.
   void types_of_outputs() {
     first_input_type_.reserve(dag_.bodies.size());
     std::vector<std::uint32_t> first_output_type, output_types;
@@ -282,7 +282,7 @@ class Edges {
         // Offloaded optimizer state at rest is no value, so its fetch has no input.
         needed = node.subject.bucket().valid() ? 0 : std::max(expected, 1u);
         break;
-      case NodeKind::all_gather:
+      case NodeKind::all_gather_v:
         break;
     }
     if (whole && expected != needed) wrong(id, "`{}` has `{}` inputs where it needs `{}`", facts_.name(id), expected, needed);

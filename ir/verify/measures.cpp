@@ -66,7 +66,7 @@ class Measures {
         case dag::Traffic::back: break;  // only between devices
         case dag::Traffic::send:
         case dag::Traffic::recv: total += bytes * devices; break;
-        case dag::Traffic::gather: total += rings * joined * bytes * (in_ring - 1); break;
+        case dag::Traffic::all_gather_v: total += rings * joined * bytes * (in_ring - 1); break;
         case dag::Traffic::scatter:
         case dag::Traffic::unite: total += rings * (in_ring - 1) * bytes; break;
         case dag::Traffic::add: total += rings * 2 * (in_ring - 1) * (bytes / sets); break;

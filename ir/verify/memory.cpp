@@ -255,7 +255,7 @@ class RoleMemoryCheck {
       access.other = dag_.buckets[entry.bucket].params[out].value();
     }
     if (adds_members(entry.kind) || unites_blocks(entry.kind)) access.other = out;
-    if (gathers_members(entry.kind)) {
+    if (gathers_lists(entry.kind)) {
       // The output that carries the member's own input may be in place.
       for (std::uint32_t p = 0; p < ports.size(); ++p) {
         if (facts_.origin[id] == facts_.origin[ports[p].output]) access.other = p;

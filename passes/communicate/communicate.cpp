@@ -172,7 +172,7 @@ bool CommunicationBuilder::add_norm() {
   for (std::size_t s = 0; s < norm_sets_.size(); ++s) {
     NodeId gather;
     if (gathered) {
-      Node node = node_of(NodeKind::all_gather, norm_sets_[s], place_line(strategy_, norm_sets_[s], loc));
+      Node node = node_of(NodeKind::all_gather_v, norm_sets_[s], place_line(strategy_, norm_sets_[s], loc));
       node.comm = comm;
       node.subject = Subject::of_norm();
       node.num_outputs = offset.back();
@@ -329,7 +329,7 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
     const CommId comm = CommId::at(dag_.comms.size());
     dag_.comms.push_back({{}, 0, place_line(strategy_, sets[0], loc)});
     for (std::size_t s = 0; s < sets.size(); ++s) {
-      Node gather = node_of(NodeKind::all_gather, sets[s], place_line(strategy_, sets[s], loc));
+      Node gather = node_of(NodeKind::all_gather_v, sets[s], place_line(strategy_, sets[s], loc));
       gather.subject = Subject::of_loss(loss);
       gather.comm = comm;
       gather.num_outputs = offset.back();

@@ -142,7 +142,7 @@ class Former {
       if (is_message(node.kind)) continue;
       std::vector<std::vector<std::int32_t>> sets;
       for (const NodeId member : dag_.comms[i].members) sets.push_back(key(dag_.node(member).devices));
-      const int purpose = copies_to_or_from_host(node.kind) ? 4 : unites_blocks(node.kind) ? 3 : gathers_members(node.kind) ? 2 : node.subject.bucket().valid() ? 0 : 1;
+      const int purpose = copies_to_or_from_host(node.kind) ? 4 : unites_blocks(node.kind) ? 3 : gathers_lists(node.kind) ? 2 : node.subject.bucket().valid() ? 0 : 1;
       groups[{std::move(sets), dag_.comms[i].axes, purpose, stream_of_[i].value()}].push_back(CommId::at(i));
     }
     for (auto& [kind, comms] : groups) {

@@ -166,7 +166,7 @@ class Assignment {
     const CommId first = communicator.comms.front();
     const Node& node = dag_.node(dag_.comms[first.index()].members.front());
     if (communicator.kind == Communicator::Kind::group) {
-      const char* purpose = gathers_members(node.kind) || unites_blocks(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
+      const char* purpose = gathers_lists(node.kind) || unites_blocks(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
       return purpose + place(communicator.members.front());
     }
     std::string name = !is_backward(node.pass) ? "act." : "grad.";

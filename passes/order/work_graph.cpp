@@ -89,7 +89,7 @@ WorkGraph::Sort sort_of(const Node& node) {
     case NodeKind::gather:
     case NodeKind::offload:
     case NodeKind::fetch:
-    case NodeKind::all_gather: break;
+    case NodeKind::all_gather_v: break;
   }
   return WorkGraph::Sort::communication;
 }

@@ -78,7 +78,7 @@ void Residences::measure() {
     first_bytes_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     if (runs_body(node.kind) || makes_no_value(node)) continue;
     // Outputs from other members, in their order; computed at once, because a query per output would search for its member.
-    if (is_recv(node.kind) || gathers_members(node.kind)) {
+    if (is_recv(node.kind) || gathers_lists(node.kind)) {
       for (const NodeId member : dag_.comms[node.comm.index()].members) {
         if (is_recv(dag_.node(member).kind)) continue;
         for (const Input& input : dag_.inputs_of(dag_.node(member))) add(input.source);

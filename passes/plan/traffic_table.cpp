@@ -62,7 +62,7 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
     case Traffic::back: break;
     case Traffic::send:
     case Traffic::recv: return contributed * devices;
-    case Traffic::gather: return groups * joined * contributed * (members - 1);
+    case Traffic::all_gather_v: return groups * joined * contributed * (members - 1);
     // Each of n devices sends (n - 1) / n of the bucket.
     case Traffic::scatter:
     case Traffic::unite: return groups * (members - 1) * contributed;

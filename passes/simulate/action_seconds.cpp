@@ -109,7 +109,7 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
     case Traffic::recv: break;
     case Traffic::out:
     case Traffic::back: bytes *= share_of(front); break;
-    case Traffic::gather:
+    case Traffic::all_gather_v:
     case Traffic::scatter:
     case Traffic::unite:
       steps = joined - 1;

@@ -79,7 +79,7 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
         for (const Operation* member : members) copy(out(*member) + block(owner).first * size, in(*members[owner]) + own(owner), block(owner).extent);
       }
       return;
-    case PIPER_ALL_GATHER: {
+    case PIPER_ALL_GATHER_V: {
       const Operation& owner = *contributor(members, part);
       for (const Operation* member : members) copy(out(*member), in(owner), elements);
       return;

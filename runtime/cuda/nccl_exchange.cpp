@@ -178,7 +178,7 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
       // A member that adds nothing has room for zeros at the destination of the sum.
       if (!gives) made.cleared.emplace_back(out(), part.elements * size);
       return call(NcclKind::all_reduce, gives ? in : out(), out(), part.elements);
-    case PIPER_ALL_GATHER: {
+    case PIPER_ALL_GATHER_V: {
       std::size_t owner = 0;
       while (!contributes(meeting[owner].operation, number)) ++owner;
       return call(NcclKind::broadcast, self == owner ? in : out(), out(), part.elements, static_cast<std::uint32_t>(owner));

@@ -19,7 +19,7 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) { retu
 /// Flags that parts of an operation may have.
 constexpr std::uint32_t flags_of(std::uint32_t op) {
   switch (static_cast<PiperCommOp>(op)) {
-    case PIPER_SEND: case PIPER_RECV: case PIPER_ALL_REDUCE: case PIPER_ALL_GATHER: case PIPER_OFFLOAD: case PIPER_FETCH: return 0;
+    case PIPER_SEND: case PIPER_RECV: case PIPER_ALL_REDUCE: case PIPER_ALL_GATHER_V: case PIPER_OFFLOAD: case PIPER_FETCH: return 0;
     case PIPER_REDUCE_SCATTER: return PIPER_OWN_BLOCK | PIPER_ADDS | PIPER_CLEARS;
     case PIPER_GATHER: return PIPER_OWN_BLOCK;
   }

@@ -175,7 +175,7 @@ class LocalTransport final : public Transport {
         return;
       case PIPER_OFFLOAD: std::memcpy(head.host + head.parts[channel.part].out + first * size, in(head, channel.part) + first * size, count * size); return;
       case PIPER_FETCH: std::memcpy(out(head, channel.part) + first * size, head.host + head.parts[channel.part].in + first * size, count * size); return;
-      case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel.members, channel.part), first, first, count); return;
+      case PIPER_ALL_GATHER_V: copy_to_all(channel, *contributor(channel.members, channel.part), first, first, count); return;
       case PIPER_SEND:
       case PIPER_RECV: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
     }
@@ -271,7 +271,7 @@ std::string_view comm_op_name(std::uint32_t op) {
     case PIPER_SEND: return "send";
     case PIPER_RECV: return "recv";
     case PIPER_ALL_REDUCE: return "all_reduce";
-    case PIPER_ALL_GATHER: return "all_gather";
+    case PIPER_ALL_GATHER_V: return "all_gather_v";
     case PIPER_REDUCE_SCATTER: return "reduce_scatter";
     case PIPER_GATHER: return "gather";
     case PIPER_OFFLOAD: return "offload";

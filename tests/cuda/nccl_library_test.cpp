@@ -89,7 +89,7 @@ struct Occurs {
             adds_to_something |= (part.flags & PIPER_ADDS) != 0;
             padding |= (part.flags & PIPER_CLEARS) != 0;
           }
-          unequal_parts |= action.op == PIPER_ALL_GATHER && own * tables.ranks[r].communicators[action.communicator].num_members != action.num_parts;
+          unequal_parts |= action.op == PIPER_ALL_GATHER_V && own * tables.ranks[r].communicators[action.communicator].num_members != action.num_parts;
         }
       }
     }

@@ -33,7 +33,7 @@ class CountingTransport final : public runtime::Transport {
         case PIPER_ALL_REDUCE: bytes += 2 * size * (members - 1) / members; break;
         case PIPER_REDUCE_SCATTER:
         case PIPER_GATHER: bytes += size * (members - 1) / members; break;
-        case PIPER_ALL_GATHER: bytes += part.in == PIPER_NO_OFFSET ? 0 : size * (members - 1); break;
+        case PIPER_ALL_GATHER_V: bytes += part.in == PIPER_NO_OFFSET ? 0 : size * (members - 1); break;
         case PIPER_RECV: break;
         default: bytes += size;
       }

@@ -63,7 +63,7 @@ TEST(Residence, OfASumInTheStateOfItsBucket) {
 TEST(Residence, OfValuesOfAStep) {
   const Sample sample(0);
   EXPECT_EQ(sample.of("recv.F.stage0.mb1.pp1"), "communication of recv.F.stage0.mb1.pp1:0 of 32\n");
-  EXPECT_EQ(sample.of("all_gather.norm.pp0"), "communication of all_gather.norm.pp0:0 of 16\ncommunication of all_gather.norm.pp0:1 of 16\n");
+  EXPECT_EQ(sample.of("all_gather_v.norm.pp0"), "communication of all_gather_v.norm.pp0:0 of 16\ncommunication of all_gather_v.norm.pp0:1 of 16\n");
   // Nothing else reads the operands.
   EXPECT_EQ(sample.of("all_reduce.mlp.loss.0.pp1"), "activations of F.stage1.mb0:3 of 8\nactivations of F.stage1.mb1:3 of 8\n");
 }

@@ -65,7 +65,7 @@ TEST(Transport, WhoAddsNothingToAnAllReduceTakesTheSum) {
   EXPECT_EQ(seen, (std::vector<double>{23, 23, 23}));
 }
 
-TEST(Transport, AllGatherPutsMembersOneAfterTheOther) {
+TEST(Transport, AllGatherVPutsMembersOneAfterTheOther) {
   // Two sets of two replicas: set 0 contributes two values, set 1 one; replicas hold equal values.
   HandJob job(4);
   const std::uint32_t group = job.group({0, 1, 2, 3}, 2);
@@ -84,7 +84,7 @@ TEST(Transport, AllGatherPutsMembersOneAfterTheOther) {
       const bool mine = head == (i < 2);
       parts.push_back(HandProgram::part<double>(mine ? own + 8 * (head ? i : 0) : PIPER_NO_OFFSET, all + 8 * i, 1));
     }
-    const Spot gather = program.communicate("norm", PIPER_ALL_GATHER, group, 1, parts, {HandProgram::after(make)});
+    const Spot gather = program.communicate("norm", PIPER_ALL_GATHER_V, group, 1, parts, {HandProgram::after(make)});
     program.compute("check", {HandProgram::after(gather)}, [=, &seen](Step& step) {
       seen[r].assign(step.at<double>(all), step.at<double>(all) + 3);
       return 0;

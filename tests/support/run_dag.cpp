@@ -191,7 +191,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(dag_.cuts_parameters(bucket) ? params_[bucket.params[i].index()] : input(node, i, rank));
       break;
     }
-    case NodeKind::all_gather:
+    case NodeKind::all_gather_v:
       for (const NodeId member : dag_.comms[node.comm.index()].members) {
         const Node& other = dag_.node(member);
         std::uint32_t ports = 0;

@@ -142,12 +142,12 @@ graph {
   all_reduce.layer0.0.p0 = all_reduce bucket layer0.0 (accumulate.layer0.0.p0, accumulate.layer0.0.p0:1) over d with (all_reduce.layer0.0.p0, all_reduce.layer0.0.p1) on m[p: 0] stream reduce.p0
   all_reduce.layer0.0.p1 = all_reduce bucket layer0.0 over d with (all_reduce.layer0.0.p0, all_reduce.layer0.0.p1) on m[p: 1] stream reduce.p0
   sum_squares.layer0.0.p0 = sum_squares bucket layer0.0 (all_reduce.layer0.0.p0, all_reduce.layer0.0.p0:1) on m[p: 0] stream compute
-  all_gather.norm.p0 = all_gather (sum_squares.layer0.0.p0) over () with (all_gather.norm.p0, all_gather.norm.p1, all_gather.norm.p2) on m[p: 0] stream gather.p0
-  all_gather.norm.p1 = all_gather (sum_squares.score0.0.p1) over () with (all_gather.norm.p0, all_gather.norm.p1, all_gather.norm.p2) on m[p: 1] stream gather.p0
-  all_gather.norm.p2 = all_gather over () with (all_gather.norm.p0, all_gather.norm.p1, all_gather.norm.p2) on m[p: 2] stream gather.p0
-  norm.p0 = norm (all_gather.norm.p0, all_gather.norm.p0:1) on m[p: 0] stream compute
-  norm.p1 = norm (all_gather.norm.p1, all_gather.norm.p1:1) on m[p: 1] stream compute
-  norm.p2 = norm (all_gather.norm.p2, all_gather.norm.p2:1) on m[p: 2] stream compute
+  all_gather_v.norm.p0 = all_gather_v (sum_squares.layer0.0.p0) over () with (all_gather_v.norm.p0, all_gather_v.norm.p1, all_gather_v.norm.p2) on m[p: 0] stream gather.p0
+  all_gather_v.norm.p1 = all_gather_v (sum_squares.score0.0.p1) over () with (all_gather_v.norm.p0, all_gather_v.norm.p1, all_gather_v.norm.p2) on m[p: 1] stream gather.p0
+  all_gather_v.norm.p2 = all_gather_v over () with (all_gather_v.norm.p0, all_gather_v.norm.p1, all_gather_v.norm.p2) on m[p: 2] stream gather.p0
+  norm.p0 = norm (all_gather_v.norm.p0, all_gather_v.norm.p0:1) on m[p: 0] stream compute
+  norm.p1 = norm (all_gather_v.norm.p1, all_gather_v.norm.p1:1) on m[p: 1] stream compute
+  norm.p2 = norm (all_gather_v.norm.p2, all_gather_v.norm.p2:1) on m[p: 2] stream compute
   report.norm = report norm (norm.p0) on m[p: 0] stream compute
   update.layer0.0.p0 = update bucket layer0.0 (all_reduce.layer0.0.p0, all_reduce.layer0.0.p0:1, norm.p0) on m[p: 0] stream compute
   update.layer0.0.p1 = update bucket layer0.0 (all_reduce.layer0.0.p1, all_reduce.layer0.0.p1:1, norm.p1) on m[p: 1] stream compute
@@ -179,7 +179,7 @@ communicator group.p0.p1 group (m[p: 0], m[p: 1]) over d stream reduce.p0 {
   all_reduce.layer0.0.p0
 }
 communicator group.p0.p1.p2 group (m[p: 0], m[p: 1], m[p: 2]) stream gather.p0 {
-  all_gather.norm.p0
+  all_gather_v.norm.p0
 }
 role p0 at m[p: 0] arena 2816 live 2816 {
   buffer %parameters.layer0.0 = parameters bucket layer0.0 at 0 bytes 512
@@ -195,8 +195,8 @@ role p0 at m[p: 0] arena 2816 live 2816 {
   buffer %recv.B.score0.mb1.p0:0 = communication at 2112 bytes 64
   buffer %workspace#2 = workspace at 2496 bytes 256
   buffer %sum_squares.layer0.0.p0:0 = activations at 2112 bytes 16
-  buffer %all_gather.norm.p0:0 = communication at 2176 bytes 16
-  buffer %all_gather.norm.p0:1 = communication at 2240 bytes 8
+  buffer %all_gather_v.norm.p0:0 = communication at 2176 bytes 16
+  buffer %all_gather_v.norm.p0:1 = communication at 2240 bytes 8
   buffer %norm.p0:0 = activations at 2112 bytes 16
   recv.F.layer0.mb0.p0 on act.p1.to.p0 via p1.to.p0 after previous update.layer0.0.p0 writes (%recv.F.layer0.mb0.p0:0, %recv.F.layer0.mb0.p0:1)
   recv.F.layer0.mb1.p0 on act.p1.to.p0 via p1.to.p0 writes (%recv.F.layer0.mb1.p0:0, %recv.F.layer0.mb1.p0:1)
@@ -206,8 +206,8 @@ role p0 at m[p: 0] arena 2816 live 2816 {
   B.layer0.mb1 on compute after recv.B.score0.mb1.p0, recv.F.layer0.mb1.p0 reads (%recv.F.layer0.mb1.p0:0, %recv.F.layer0.mb1.p0:1, %recv.B.score0.mb1.p0:0, %parameters.layer0.0 + 256) writes (+%gradients.layer0.0, +%gradients.layer0.0 + 256) uses (%workspace#2)
   all_reduce.layer0.0.p0 on reduce.p0 via group.p0.p1 after B.layer0.mb1 reads (%gradients.layer0.0, %gradients.layer0.0 + 256) writes (%gradients.layer0.0, %gradients.layer0.0 + 256)
   sum_squares.layer0.0.p0 on compute after all_reduce.layer0.0.p0 reads (%gradients.layer0.0, %gradients.layer0.0 + 256) writes (%sum_squares.layer0.0.p0:0)
-  all_gather.norm.p0 on gather.p0 via group.p0.p1.p2 after sum_squares.layer0.0.p0 reads (%sum_squares.layer0.0.p0:0) writes (%all_gather.norm.p0:0, %all_gather.norm.p0:1)
-  norm.p0 on compute after all_gather.norm.p0 reads (%all_gather.norm.p0:0, %all_gather.norm.p0:1) writes (%norm.p0:0)
+  all_gather_v.norm.p0 on gather.p0 via group.p0.p1.p2 after sum_squares.layer0.0.p0 reads (%sum_squares.layer0.0.p0:0) writes (%all_gather_v.norm.p0:0, %all_gather_v.norm.p0:1)
+  norm.p0 on compute after all_gather_v.norm.p0 reads (%all_gather_v.norm.p0:0, %all_gather_v.norm.p0:1) writes (%norm.p0:0)
   report.norm on compute reads (%norm.p0:0)
   update.layer0.0.p0 on compute reads (%gradients.layer0.0, %gradients.layer0.0 + 256, %norm.p0:0) writes (%parameters.layer0.0, %parameters.layer0.0 + 256)
 }
@@ -239,8 +239,8 @@ role p1 at m[p: 1] arena 3264 live 3264 {
   buffer %F.score0.mb1:1 = activations at 3136 bytes 48
   buffer %F.score0.mb1:2 = activations at 3200 bytes 8
   buffer %sum_squares.score0.0.p1:0 = activations at 2624 bytes 8
-  buffer %all_gather.norm.p1:0 = communication at 2688 bytes 16
-  buffer %all_gather.norm.p1:1 = communication at 2752 bytes 8
+  buffer %all_gather_v.norm.p1:0 = communication at 2688 bytes 16
+  buffer %all_gather_v.norm.p1:1 = communication at 2752 bytes 8
   buffer %norm.p1:0 = activations at 2624 bytes 16
   load.x.mb0.p1 on compute writes (%load.x.mb0.p1:0)
   load.y.mb0.p1 on compute writes (%load.y.mb0.p1:0)
@@ -261,8 +261,8 @@ role p1 at m[p: 1] arena 3264 live 3264 {
   all_reduce.score0.0.p1 on reduce.p1 via group.p1.p2 after previous update.score0.0.p1 writes (%gradients.score0.0)
   sum_squares.score0.0.p1 on compute after all_reduce.score0.0.p1 reads (%gradients.score0.0) writes (%sum_squares.score0.0.p1:0)
   all_reduce.layer0.0.p1 on reduce.p0 via group.p0.p1 after previous update.layer0.0.p1 writes (%gradients.layer0.0, %gradients.layer0.0 + 256)
-  all_gather.norm.p1 on gather.p0 via group.p0.p1.p2 after sum_squares.score0.0.p1, send.F.score0.mb1.p2 reads (%sum_squares.score0.0.p1:0) writes (%all_gather.norm.p1:0, %all_gather.norm.p1:1)
-  norm.p1 on compute after all_gather.norm.p1 reads (%all_gather.norm.p1:0, %all_gather.norm.p1:1) writes (%norm.p1:0)
+  all_gather_v.norm.p1 on gather.p0 via group.p0.p1.p2 after sum_squares.score0.0.p1, send.F.score0.mb1.p2 reads (%sum_squares.score0.0.p1:0) writes (%all_gather_v.norm.p1:0, %all_gather_v.norm.p1:1)
+  norm.p1 on compute after all_gather_v.norm.p1 reads (%all_gather_v.norm.p1:0, %all_gather_v.norm.p1:1) writes (%norm.p1:0)
   update.layer0.0.p1 on compute after all_reduce.layer0.0.p1 reads (%gradients.layer0.0, %gradients.layer0.0 + 256, %norm.p1:0) writes (%parameters.layer0.0, %parameters.layer0.0 + 256)
   update.score0.0.p1 on compute reads (%gradients.score0.0, %norm.p1:0) writes (%parameters.score0.0)
 }
@@ -281,8 +281,8 @@ role p2 at m[p: 2] arena 1088 live 1088 {
   buffer %recv.F.score0.mb1.p2:1 = communication at 704 bytes 48
   buffer %load.y.mb1.p2:0 = activations at 768 bytes 16
   buffer %B.score0.mb1:0 = activations at 832 bytes 64
-  buffer %all_gather.norm.p2:0 = communication at 576 bytes 16
-  buffer %all_gather.norm.p2:1 = communication at 640 bytes 8
+  buffer %all_gather_v.norm.p2:0 = communication at 576 bytes 16
+  buffer %all_gather_v.norm.p2:1 = communication at 640 bytes 8
   buffer %norm.p2:0 = activations at 704 bytes 16
   all_reduce.count.loss.0.p2 on sum.p1.2 via group.p1.p2.no2 after previous norm.p2 writes (%all_reduce.count.loss.0.p2:0)
   recv.F.score0.mb0.p2 on act.p1.to.p2 via p1.to.p2 after previous update.score0.0.p2 writes (%recv.F.score0.mb0.p2:0, %recv.F.score0.mb0.p2:1)
@@ -294,7 +294,7 @@ role p2 at m[p: 2] arena 1088 live 1088 {
   B.score0.mb1 on compute after recv.F.score0.mb1.p2, send.B.score0.mb0.p0 reads (%load.y.mb1.p2:0, %recv.F.score0.mb1.p2:0, %recv.F.score0.mb1.p2:1, %all_reduce.count.loss.0.p2:0, %parameters.score0.0) writes (%B.score0.mb1:0, +%gradients.score0.0) uses (%workspace)
   send.B.score0.mb1.p0 on grad.p2.to.p0 via p2.to.p0 after B.score0.mb1 reads (%B.score0.mb1:0)
   all_reduce.score0.0.p2 on reduce.p1 via group.p1.p2 after B.score0.mb1 reads (%gradients.score0.0) writes (%gradients.score0.0)
-  all_gather.norm.p2 on gather.p0 via group.p0.p1.p2 after B.score0.mb1 writes (%all_gather.norm.p2:0, %all_gather.norm.p2:1)
-  norm.p2 on compute after all_gather.norm.p2 reads (%all_gather.norm.p2:0, %all_gather.norm.p2:1) writes (%norm.p2:0)
+  all_gather_v.norm.p2 on gather.p0 via group.p0.p1.p2 after B.score0.mb1 writes (%all_gather_v.norm.p2:0, %all_gather_v.norm.p2:1)
+  norm.p2 on compute after all_gather_v.norm.p2 reads (%all_gather_v.norm.p2:0, %all_gather_v.norm.p2:1) writes (%norm.p2:0)
   update.score0.0.p2 on compute after all_reduce.score0.0.p2 reads (%gradients.score0.0, %norm.p2:0) writes (%parameters.score0.0)
 }

@@ -115,10 +115,10 @@ graph {
   sum_squares.first0.0.pp0 = sum_squares bucket first0.0 (all_reduce.first0.0.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   sum_squares.first0.1 = sum_squares bucket first0.1 (all_reduce.first0.1) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   all_reduce.norm.dp.pp0 = all_reduce (sum_squares.first0.0.pp0, sum_squares.first0.1) over dp on grid[pp: 0] stream sum.pp0 loc("small.pipe":11:12-11:38)
-  all_gather.norm.pp0 = all_gather (all_reduce.norm.dp.pp0, all_reduce.norm.dp.pp0:1) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on grid[pp: 0] stream gather.pp0 loc("small.pipe":11:12-11:38)
-  all_gather.norm.pp1 = all_gather over () with (all_gather.norm.pp0, all_gather.norm.pp1) on grid[pp: 1] stream gather.pp0 loc("small.pipe":11:12-11:38)
-  norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
-  norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":11:12-11:38)
+  all_gather_v.norm.pp0 = all_gather_v (all_reduce.norm.dp.pp0, all_reduce.norm.dp.pp0:1) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on grid[pp: 0] stream gather.pp0 loc("small.pipe":11:12-11:38)
+  all_gather_v.norm.pp1 = all_gather_v over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on grid[pp: 1] stream gather.pp0 loc("small.pipe":11:12-11:38)
+  norm.pp0 = norm (all_gather_v.norm.pp0, all_gather_v.norm.pp0:1) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
+  norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":11:12-11:38)
   report.norm = report norm (norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
   update.first0.0.pp0 = update bucket first0.0 (all_reduce.first0.0.pp0, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   update.first0.1 = update bucket first0.1 (all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
@@ -152,7 +152,7 @@ communicator group.pp0.no4 group (grid[pp: 0]) over pod stream grads loc("small.
   all_reduce.first0.1
 }
 communicator group.pp0.pp1 group (grid[pp: 0], grid[pp: 1]) stream gather.pp0 loc("small.pipe":11:12-11:38) {
-  all_gather.norm.pp0
+  all_gather_v.norm.pp0
 }
 communicator group.pp0.pp1.no2 group (grid[pp: 0], grid[pp: 1]) over pod stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
   all_reduce.first0.0.pp0
@@ -191,8 +191,8 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   buffer %workspace#2 = workspace at 768 bytes 64
   buffer %sum_squares.first0.0.pp0:0 = activations at 704 bytes 8
   buffer %sum_squares.first0.1:0 = activations at 768 bytes 8
-  buffer %all_gather.norm.pp0:0 = communication at 832 bytes 8
-  buffer %all_gather.norm.pp0:1 = communication at 896 bytes 8
+  buffer %all_gather_v.norm.pp0:0 = communication at 832 bytes 8
+  buffer %all_gather_v.norm.pp0:1 = communication at 896 bytes 8
   buffer %norm.pp0:0 = activations at 704 bytes 16
   load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
   F.first0.mb0 on compute after previous gather.first0.1 reads (%load.x.mb0.pp0:0, %parameters.first0.0, %parameters.first0.1) writes (%F.first0.mb0:0, %F.first0.mb0:1)
@@ -213,8 +213,8 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   sum_squares.first0.0.pp0 on compute after all_reduce.first0.0.pp0 reads (%gradients.first0.0) writes (%sum_squares.first0.0.pp0:0)
   sum_squares.first0.1 on compute after all_reduce.first0.1 reads (%gradients.first0.1) writes (%sum_squares.first0.1:0)
   all_reduce.norm.dp.pp0 on sum.pp0 via group.pp0.no2 after sum_squares.first0.1 reads (%sum_squares.first0.0.pp0:0, %sum_squares.first0.1:0) writes (%sum_squares.first0.0.pp0:0, %sum_squares.first0.1:0)
-  all_gather.norm.pp0 on gather.pp0 via group.pp0.pp1 after all_reduce.norm.dp.pp0 reads (%sum_squares.first0.0.pp0:0, %sum_squares.first0.1:0) writes (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1)
-  norm.pp0 on compute after all_gather.norm.pp0 reads (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1) writes (%norm.pp0:0)
+  all_gather_v.norm.pp0 on gather.pp0 via group.pp0.pp1 after all_reduce.norm.dp.pp0 reads (%sum_squares.first0.0.pp0:0, %sum_squares.first0.1:0) writes (%all_gather_v.norm.pp0:0, %all_gather_v.norm.pp0:1)
+  norm.pp0 on compute after all_gather_v.norm.pp0 reads (%all_gather_v.norm.pp0:0, %all_gather_v.norm.pp0:1) writes (%norm.pp0:0)
   report.norm on compute reads (%norm.pp0:0)
   update.first0.0.pp0 on compute reads (%gradients.first0.0, %norm.pp0:0) writes (%parameters.first0.0)
   update.first0.1 on compute reads (%gradients.first0.1, %norm.pp0:0) writes (%parameters.first0.1)
@@ -237,8 +237,8 @@ role pp1 at grid[pp: 1] arena 896 live 896 {
   buffer %F.second0.mb1:1 = activations at 448 bytes 8
   buffer %B.second0.mb1:0 = activations at 640 bytes 24
   buffer %accumulate.first0.0.B.second0.mb1.pp1:0 = unreduced at 704 bytes 128
-  buffer %all_gather.norm.pp1:0 = communication at 384 bytes 8
-  buffer %all_gather.norm.pp1:1 = communication at 448 bytes 8
+  buffer %all_gather_v.norm.pp1:0 = communication at 384 bytes 8
+  buffer %all_gather_v.norm.pp1:1 = communication at 448 bytes 8
   buffer %norm.pp1:0 = activations at 512 bytes 16
   recv.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous norm.pp1 writes (%recv.F.first0.mb0.pp1:0)
   F.second0.mb0 on compute after recv.F.first0.mb0.pp1, previous gather.first0.0.pp1 reads (%recv.F.first0.mb0.pp1:0, %parameters.first0.0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
@@ -253,8 +253,8 @@ role pp1 at grid[pp: 1] arena 896 live 896 {
   send.B.second0.mb1.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.second0.mb1 reads (%B.second0.mb1:0)
   report.loss.0 on compute after all_reduce.loss.0.pp1 reads (%F.second0.mb0:1, %F.second0.mb1:1)
   all_reduce.first0.0.pp1 on grads via group.pp0.pp1.no2 reads (%gradients.first0.0) writes (%gradients.first0.0)
-  all_gather.norm.pp1 on gather.pp0 via group.pp0.pp1 after report.loss.0 writes (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1)
-  norm.pp1 on compute after all_gather.norm.pp1 reads (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1) writes (%norm.pp1:0)
+  all_gather_v.norm.pp1 on gather.pp0 via group.pp0.pp1 after report.loss.0 writes (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1)
+  norm.pp1 on compute after all_gather_v.norm.pp1 reads (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1) writes (%norm.pp1:0)
   update.first0.0.pp1 on compute after all_reduce.first0.0.pp1 reads (%gradients.first0.0, %norm.pp1:0) writes (%parameters.first0.0)
   gather.first0.0.pp1 on params via group.pp1.no2 after update.first0.0.pp1 reads (%parameters.first0.0) writes (%parameters.first0.0)
 }

@@ -80,10 +80,10 @@ graph {
   accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on mesh[p: 0] loc("wait.pipe":6:10-6:14)
   sum_squares.stage0.0 = sum_squares bucket stage0.0 (accumulate.stage0.0) on mesh[p: 0] stream compute loc("wait.pipe":6:10-6:14)
   update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on mesh[p: 0] stream compute loc("wait.pipe":6:10-6:14)
-  all_gather.norm.p0 = all_gather (sum_squares.stage0.0) over () with (all_gather.norm.p0, all_gather.norm.p1) on mesh[p: 0] stream gather.p0
-  all_gather.norm.p1 = all_gather (sum_squares.stage1.0) over () with (all_gather.norm.p0, all_gather.norm.p1) on mesh[p: 1] stream gather.p0
-  norm.p0 = norm (all_gather.norm.p0, all_gather.norm.p0:1) on mesh[p: 0] stream compute
-  norm.p1 = norm (all_gather.norm.p1, all_gather.norm.p1:1) on mesh[p: 1] stream compute
+  all_gather_v.norm.p0 = all_gather_v (sum_squares.stage0.0) over () with (all_gather_v.norm.p0, all_gather_v.norm.p1) on mesh[p: 0] stream gather.p0
+  all_gather_v.norm.p1 = all_gather_v (sum_squares.stage1.0) over () with (all_gather_v.norm.p0, all_gather_v.norm.p1) on mesh[p: 1] stream gather.p0
+  norm.p0 = norm (all_gather_v.norm.p0, all_gather_v.norm.p0:1) on mesh[p: 0] stream compute
+  norm.p1 = norm (all_gather_v.norm.p1, all_gather_v.norm.p1:1) on mesh[p: 1] stream compute
   report.norm = report norm (norm.p0) on mesh[p: 0] stream compute
 }
 communicator p0.to.p1 pair (mesh[p: 0], mesh[p: 1]) stream act.p0.to.p1 window 2 least 1 loc("wait.pipe":6:10-6:14) {
@@ -95,7 +95,7 @@ communicator p1.to.p0 pair (mesh[p: 1], mesh[p: 0]) stream grad.p1.to.p0 window 
   send.B.stage1.mb1.p0
 }
 communicator group.p0.p1 group (mesh[p: 0], mesh[p: 1]) stream gather.p0 {
-  all_gather.norm.p0
+  all_gather_v.norm.p0
 }
 role p0 at mesh[p: 0] arena 448 live 448 {
   buffer %parameters.stage0.0 = parameters bucket stage0.0 at 0 bytes 64
@@ -108,8 +108,8 @@ role p0 at mesh[p: 0] arena 448 live 448 {
   buffer %recv.B.stage1.mb0.p0:0 = communication at 384 bytes 4
   buffer %recv.B.stage1.mb1.p0:0 = communication at 192 bytes 4
   buffer %sum_squares.stage0.0:0 = activations at 192 bytes 8
-  buffer %all_gather.norm.p0:0 = communication at 256 bytes 8
-  buffer %all_gather.norm.p0:1 = communication at 320 bytes 8
+  buffer %all_gather_v.norm.p0:0 = communication at 256 bytes 8
+  buffer %all_gather_v.norm.p0:1 = communication at 320 bytes 8
   buffer %norm.p0:0 = activations at 192 bytes 16
   load.x.mb0.p0 on compute writes (%load.x.mb0.p0:0)
   F.stage0.mb0 on compute reads (%load.x.mb0.p0:0, %parameters.stage0.0) writes (%F.stage0.mb0:0)
@@ -123,8 +123,8 @@ role p0 at mesh[p: 0] arena 448 live 448 {
   B.stage0.mb1 on compute after recv.B.stage1.mb1.p0 reads (%load.x.mb1.p0:0, %recv.B.stage1.mb1.p0:0) writes (+%gradients.stage0.0)
   sum_squares.stage0.0 on compute reads (%gradients.stage0.0) writes (%sum_squares.stage0.0:0)
   update.stage0.0 on compute reads (%gradients.stage0.0) writes (%parameters.stage0.0)
-  all_gather.norm.p0 on gather.p0 via group.p0.p1 after sum_squares.stage0.0, send.F.stage0.mb1.p1 reads (%sum_squares.stage0.0:0) writes (%all_gather.norm.p0:0, %all_gather.norm.p0:1)
-  norm.p0 on compute after all_gather.norm.p0 reads (%all_gather.norm.p0:0, %all_gather.norm.p0:1) writes (%norm.p0:0)
+  all_gather_v.norm.p0 on gather.p0 via group.p0.p1 after sum_squares.stage0.0, send.F.stage0.mb1.p1 reads (%sum_squares.stage0.0:0) writes (%all_gather_v.norm.p0:0, %all_gather_v.norm.p0:1)
+  norm.p0 on compute after all_gather_v.norm.p0 reads (%all_gather_v.norm.p0:0, %all_gather_v.norm.p0:1) writes (%norm.p0:0)
   report.norm on compute reads (%norm.p0:0)
 }
 role p1 at mesh[p: 1] arena 448 live 448 {
@@ -138,8 +138,8 @@ role p1 at mesh[p: 1] arena 448 live 448 {
   buffer %F.stage1.mb1:0 = activations at 320 bytes 4
   buffer %B.stage1.mb1:0 = activations at 384 bytes 4
   buffer %sum_squares.stage1.0:0 = activations at 192 bytes 8
-  buffer %all_gather.norm.p1:0 = communication at 256 bytes 8
-  buffer %all_gather.norm.p1:1 = communication at 320 bytes 8
+  buffer %all_gather_v.norm.p1:0 = communication at 256 bytes 8
+  buffer %all_gather_v.norm.p1:1 = communication at 320 bytes 8
   buffer %norm.p1:0 = activations at 192 bytes 16
   recv.F.stage0.mb0.p1 on act.p0.to.p1 via p0.to.p1 after previous norm.p1 writes (%recv.F.stage0.mb0.p1:0)
   F.stage1.mb0 on compute after recv.F.stage0.mb0.p1 reads (%recv.F.stage0.mb0.p1:0, %parameters.stage1.0) writes (%F.stage1.mb0:0)
@@ -152,6 +152,6 @@ role p1 at mesh[p: 1] arena 448 live 448 {
   sum_squares.stage1.0 on compute reads (%gradients.stage1.0) writes (%sum_squares.stage1.0:0)
   update.stage1.0 on compute reads (%gradients.stage1.0) writes (%parameters.stage1.0)
   report.chain.loss.0 on compute reads (%F.stage1.mb0:0, %F.stage1.mb1:0)
-  all_gather.norm.p1 on gather.p0 via group.p0.p1 after report.chain.loss.0 reads (%sum_squares.stage1.0:0) writes (%all_gather.norm.p1:0, %all_gather.norm.p1:1)
-  norm.p1 on compute after all_gather.norm.p1 reads (%all_gather.norm.p1:0, %all_gather.norm.p1:1) writes (%norm.p1:0)
+  all_gather_v.norm.p1 on gather.p0 via group.p0.p1 after report.chain.loss.0 reads (%sum_squares.stage1.0:0) writes (%all_gather_v.norm.p1:0, %all_gather_v.norm.p1:1)
+  norm.p1 on compute after all_gather_v.norm.p1 reads (%all_gather_v.norm.p1:0, %all_gather_v.norm.p1:1) writes (%norm.p1:0)
 }

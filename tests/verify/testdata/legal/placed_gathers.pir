@@ -168,10 +168,10 @@ graph {
   sum_squares.stage0.layer0.0 = sum_squares bucket stage0.layer0.0 (reduce_scatter.stage0.layer0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
   update.stage0.layer0.0 = update bucket stage0.layer0.0 (reduce_scatter.stage0.layer0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
   all_reduce.norm.dp.pp0 = all_reduce (sum_squares.stage0.layer0.0) over dp on cluster[pp: 0] stream sum.pp0 loc("sample.pipe":3:1-3:9)
-  all_gather.norm.pp0 = all_gather (all_reduce.norm.dp.pp0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 0] stream gather.pp0.2 loc("sample.pipe":3:1-3:9)
-  all_gather.norm.pp1 = all_gather (all_reduce.norm.dp.pp1) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 1] stream gather.pp0.2 loc("sample.pipe":3:1-3:9)
-  norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
-  norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
+  all_gather_v.norm.pp0 = all_gather_v (all_reduce.norm.dp.pp0) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on cluster[pp: 0] stream gather.pp0.2 loc("sample.pipe":3:1-3:9)
+  all_gather_v.norm.pp1 = all_gather_v (all_reduce.norm.dp.pp1) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on cluster[pp: 1] stream gather.pp0.2 loc("sample.pipe":3:1-3:9)
+  norm.pp0 = norm (all_gather_v.norm.pp0, all_gather_v.norm.pp0:1) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
+  norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.pp0) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
 }
 gathers {

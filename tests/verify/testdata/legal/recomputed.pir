@@ -178,10 +178,10 @@ graph {
   accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1, grad B.stage0.mb0:1 + B.stage0.mb1:1) on line[pp: 0] loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   sum_squares.stage0.0 = sum_squares bucket stage0.0 (accumulate.stage0.0, accumulate.stage0.0:1) on line[pp: 0] stream compute loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0, accumulate.stage0.0:1) on line[pp: 0] stream compute loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
-  all_gather.norm.pp0 = all_gather (sum_squares.stage0.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on line[pp: 0] stream gather.pp0 loc("again.pipe":20:12-20:24)
-  all_gather.norm.pp1 = all_gather (sum_squares.stage1.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on line[pp: 1] stream gather.pp0 loc("again.pipe":20:12-20:24)
-  norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on line[pp: 0] stream compute loc("again.pipe":20:12-20:24)
-  norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on line[pp: 1] stream compute loc("again.pipe":20:12-20:24)
+  all_gather_v.norm.pp0 = all_gather_v (sum_squares.stage0.0) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on line[pp: 0] stream gather.pp0 loc("again.pipe":20:12-20:24)
+  all_gather_v.norm.pp1 = all_gather_v (sum_squares.stage1.0) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on line[pp: 1] stream gather.pp0 loc("again.pipe":20:12-20:24)
+  norm.pp0 = norm (all_gather_v.norm.pp0, all_gather_v.norm.pp0:1) on line[pp: 0] stream compute loc("again.pipe":20:12-20:24)
+  norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on line[pp: 1] stream compute loc("again.pipe":20:12-20:24)
   report.norm = report norm (norm.pp0) on line[pp: 0] stream compute loc("again.pipe":20:12-20:24)
 }
 communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20) {
@@ -193,7 +193,7 @@ communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad.pp1.to.pp0 w
   send.B.stage1.mb1.pp0
 }
 communicator group.pp0.pp1 group (line[pp: 0], line[pp: 1]) stream gather.pp0 loc("again.pipe":20:12-20:24) {
-  all_gather.norm.pp0
+  all_gather_v.norm.pp0
 }
 role pp0 at line[pp: 0] arena 1024 live 1024 {
   buffer %parameters.stage0.0 = parameters bucket stage0.0 at 0 bytes 256
@@ -212,8 +212,8 @@ role pp0 at line[pp: 0] arena 1024 live 1024 {
   buffer %recv.B.stage1.mb1.pp0:0 = communication at 704 bytes 32
   buffer %workspace#2 = workspace at 832 bytes 128
   buffer %sum_squares.stage0.0:0 = activations at 576 bytes 16
-  buffer %all_gather.norm.pp0:0 = communication at 640 bytes 16
-  buffer %all_gather.norm.pp0:1 = communication at 704 bytes 16
+  buffer %all_gather_v.norm.pp0:0 = communication at 640 bytes 16
+  buffer %all_gather_v.norm.pp0:1 = communication at 704 bytes 16
   buffer %norm.pp0:0 = activations at 576 bytes 16
   load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
   F.stage0.mb0 on compute reads (%load.x.mb0.pp0:0, %parameters.stage0.0, %parameters.stage0.0 + 128) writes (%F.stage0.mb0:0, %F.stage0.mb0:1, %F.stage0.mb0:2)
@@ -228,8 +228,8 @@ role pp0 at line[pp: 0] arena 1024 live 1024 {
   B.stage0.mb1 on compute after recv.B.stage1.mb1.pp0 reads (%load.x.mb1.pp0:0, %R.stage0.mb1:0, %R.stage0.mb1:1, %recv.B.stage1.mb1.pp0:0, %parameters.stage0.0 + 128) writes (+%gradients.stage0.0, +%gradients.stage0.0 + 128) uses (%workspace#2)
   sum_squares.stage0.0 on compute reads (%gradients.stage0.0, %gradients.stage0.0 + 128) writes (%sum_squares.stage0.0:0)
   update.stage0.0 on compute reads (%gradients.stage0.0, %gradients.stage0.0 + 128) writes (%parameters.stage0.0, %parameters.stage0.0 + 128)
-  all_gather.norm.pp0 on gather.pp0 via group.pp0.pp1 after sum_squares.stage0.0 reads (%sum_squares.stage0.0:0) writes (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1)
-  norm.pp0 on compute after all_gather.norm.pp0 reads (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1) writes (%norm.pp0:0)
+  all_gather_v.norm.pp0 on gather.pp0 via group.pp0.pp1 after sum_squares.stage0.0 reads (%sum_squares.stage0.0:0) writes (%all_gather_v.norm.pp0:0, %all_gather_v.norm.pp0:1)
+  norm.pp0 on compute after all_gather_v.norm.pp0 reads (%all_gather_v.norm.pp0:0, %all_gather_v.norm.pp0:1) writes (%norm.pp0:0)
   report.norm on compute reads (%norm.pp0:0)
 }
 role pp1 at line[pp: 1] arena 1344 live 1280 {
@@ -256,8 +256,8 @@ role pp1 at line[pp: 1] arena 1344 live 1280 {
   buffer %R.stage1.mb1:3 = activations at 1152 bytes 32
   buffer %B.stage1.mb1:0 = activations at 960 bytes 32
   buffer %sum_squares.stage1.0:0 = activations at 640 bytes 16
-  buffer %all_gather.norm.pp1:0 = communication at 704 bytes 16
-  buffer %all_gather.norm.pp1:1 = communication at 768 bytes 16
+  buffer %all_gather_v.norm.pp1:0 = communication at 704 bytes 16
+  buffer %all_gather_v.norm.pp1:1 = communication at 768 bytes 16
   buffer %norm.pp1:0 = activations at 640 bytes 16
   recv.F.stage0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous send.B.stage1.mb1.pp0 writes (%recv.F.stage0.mb0.pp1:0)
   load.y.mb0.pp1 on compute writes (%load.y.mb0.pp1:0)
@@ -274,6 +274,6 @@ role pp1 at line[pp: 1] arena 1344 live 1280 {
   sum_squares.stage1.0 on compute reads (%gradients.stage1.0, %gradients.stage1.0 + 128) writes (%sum_squares.stage1.0:0)
   update.stage1.0 on compute reads (%gradients.stage1.0, %gradients.stage1.0 + 128) writes (%parameters.stage1.0, %parameters.stage1.0 + 128)
   report.loss.0 on compute reads (%F.stage1.mb0:0, %F.stage1.mb1:0)
-  all_gather.norm.pp1 on gather.pp0 via group.pp0.pp1 after sum_squares.stage1.0 reads (%sum_squares.stage1.0:0) writes (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1)
-  norm.pp1 on compute after all_gather.norm.pp1 reads (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1) writes (%norm.pp1:0)
+  all_gather_v.norm.pp1 on gather.pp0 via group.pp0.pp1 after sum_squares.stage1.0 reads (%sum_squares.stage1.0:0) writes (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1)
+  norm.pp1 on compute after all_gather_v.norm.pp1 reads (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1) writes (%norm.pp1:0)
 }

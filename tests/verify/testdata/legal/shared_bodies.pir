@@ -147,10 +147,10 @@ graph {
   update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on mesh[p: 0] stream compute
   update.stage3.0 = update bucket stage3.0 (accumulate.stage3.0) on mesh[p: 0] stream compute
   report.chain.loss.0 = report loss chain.loss.0 (F.stage3.mb0, F.stage3.mb1) on mesh[p: 0] stream compute
-  all_gather.norm.p0 = all_gather (sum_squares.stage0.0, sum_squares.stage3.0) over () with (all_gather.norm.p0, all_gather.norm.p1) on mesh[p: 0] stream gather.p0
-  all_gather.norm.p1 = all_gather (sum_squares.stage1.0, sum_squares.stage2.0) over () with (all_gather.norm.p0, all_gather.norm.p1) on mesh[p: 1] stream gather.p0
-  norm.p0 = norm (all_gather.norm.p0, all_gather.norm.p0:2, all_gather.norm.p0:3, all_gather.norm.p0:1) on mesh[p: 0] stream compute
-  norm.p1 = norm (all_gather.norm.p1, all_gather.norm.p1:2, all_gather.norm.p1:3, all_gather.norm.p1:1) on mesh[p: 1] stream compute
+  all_gather_v.norm.p0 = all_gather_v (sum_squares.stage0.0, sum_squares.stage3.0) over () with (all_gather_v.norm.p0, all_gather_v.norm.p1) on mesh[p: 0] stream gather.p0
+  all_gather_v.norm.p1 = all_gather_v (sum_squares.stage1.0, sum_squares.stage2.0) over () with (all_gather_v.norm.p0, all_gather_v.norm.p1) on mesh[p: 1] stream gather.p0
+  norm.p0 = norm (all_gather_v.norm.p0, all_gather_v.norm.p0:2, all_gather_v.norm.p0:3, all_gather_v.norm.p0:1) on mesh[p: 0] stream compute
+  norm.p1 = norm (all_gather_v.norm.p1, all_gather_v.norm.p1:2, all_gather_v.norm.p1:3, all_gather_v.norm.p1:1) on mesh[p: 1] stream compute
   report.norm = report norm (norm.p0) on mesh[p: 0] stream compute
 }
 communicator p0.to.p1 pair (mesh[p: 0], mesh[p: 1]) stream act.p0.to.p1 window 2 least 1 {
@@ -170,7 +170,7 @@ communicator p1.to.p0.no2 pair (mesh[p: 1], mesh[p: 0]) stream grad.p1.to.p0 win
   send.BI.stage1.mb1.p0
 }
 communicator group.p0.p1 group (mesh[p: 0], mesh[p: 1]) stream gather.p0 {
-  all_gather.norm.p0
+  all_gather_v.norm.p0
 }
 role p0 at mesh[p: 0] arena 768 live 768 {
   buffer %parameters.stage0.0 = parameters bucket stage0.0 at 0 bytes 64
@@ -194,10 +194,10 @@ role p0 at mesh[p: 0] arena 768 live 768 {
   buffer %recv.BI.stage1.mb1.p0:0 = communication at 320 bytes 4
   buffer %sum_squares.stage0.0:0 = activations at 320 bytes 8
   buffer %sum_squares.stage3.0:0 = activations at 384 bytes 8
-  buffer %all_gather.norm.p0:0 = communication at 448 bytes 8
-  buffer %all_gather.norm.p0:1 = communication at 512 bytes 8
-  buffer %all_gather.norm.p0:2 = communication at 576 bytes 8
-  buffer %all_gather.norm.p0:3 = communication at 640 bytes 8
+  buffer %all_gather_v.norm.p0:0 = communication at 448 bytes 8
+  buffer %all_gather_v.norm.p0:1 = communication at 512 bytes 8
+  buffer %all_gather_v.norm.p0:2 = communication at 576 bytes 8
+  buffer %all_gather_v.norm.p0:3 = communication at 640 bytes 8
   buffer %norm.p0:0 = activations at 704 bytes 16
   load.x.mb0.p0 on compute writes (%load.x.mb0.p0:0)
   F.stage0.mb0 on compute reads (%load.x.mb0.p0:0, %parameters.stage0.0) writes (%F.stage0.mb0:0)
@@ -226,8 +226,8 @@ role p0 at mesh[p: 0] arena 768 live 768 {
   update.stage0.0 on compute reads (%gradients.stage0.0) writes (%parameters.stage0.0)
   update.stage3.0 on compute reads (%gradients.stage3.0) writes (%parameters.stage3.0)
   report.chain.loss.0 on compute reads (%F.stage3.mb0:0, %F.stage3.mb1:0)
-  all_gather.norm.p0 on gather.p0 via group.p0.p1 after report.chain.loss.0 reads (%sum_squares.stage0.0:0, %sum_squares.stage3.0:0) writes (%all_gather.norm.p0:0, %all_gather.norm.p0:1, %all_gather.norm.p0:2, %all_gather.norm.p0:3)
-  norm.p0 on compute after all_gather.norm.p0 reads (%all_gather.norm.p0:0, %all_gather.norm.p0:2, %all_gather.norm.p0:3, %all_gather.norm.p0:1) writes (%norm.p0:0)
+  all_gather_v.norm.p0 on gather.p0 via group.p0.p1 after report.chain.loss.0 reads (%sum_squares.stage0.0:0, %sum_squares.stage3.0:0) writes (%all_gather_v.norm.p0:0, %all_gather_v.norm.p0:1, %all_gather_v.norm.p0:2, %all_gather_v.norm.p0:3)
+  norm.p0 on compute after all_gather_v.norm.p0 reads (%all_gather_v.norm.p0:0, %all_gather_v.norm.p0:2, %all_gather_v.norm.p0:3, %all_gather_v.norm.p0:1) writes (%norm.p0:0)
   report.norm on compute reads (%norm.p0:0)
 }
 role p1 at mesh[p: 1] arena 704 live 704 {
@@ -250,10 +250,10 @@ role p1 at mesh[p: 1] arena 704 live 704 {
   buffer %BI.stage1.mb1:0 = activations at 320 bytes 4
   buffer %sum_squares.stage1.0:0 = activations at 320 bytes 8
   buffer %sum_squares.stage2.0:0 = activations at 384 bytes 8
-  buffer %all_gather.norm.p1:0 = communication at 448 bytes 8
-  buffer %all_gather.norm.p1:1 = communication at 512 bytes 8
-  buffer %all_gather.norm.p1:2 = communication at 576 bytes 8
-  buffer %all_gather.norm.p1:3 = communication at 640 bytes 8
+  buffer %all_gather_v.norm.p1:0 = communication at 448 bytes 8
+  buffer %all_gather_v.norm.p1:1 = communication at 512 bytes 8
+  buffer %all_gather_v.norm.p1:2 = communication at 576 bytes 8
+  buffer %all_gather_v.norm.p1:3 = communication at 640 bytes 8
   buffer %norm.p1:0 = activations at 320 bytes 16
   recv.F.stage0.mb0.p1 on act.p0.to.p1 via p0.to.p1 after previous norm.p1 writes (%recv.F.stage0.mb0.p1:0)
   F.stage1.mb0 on compute after recv.F.stage0.mb0.p1 reads (%recv.F.stage0.mb0.p1:0, %parameters.stage1.0) writes (%F.stage1.mb0:0)
@@ -279,6 +279,6 @@ role p1 at mesh[p: 1] arena 704 live 704 {
   sum_squares.stage2.0 on compute reads (%gradients.stage2.0) writes (%sum_squares.stage2.0:0)
   update.stage1.0 on compute reads (%gradients.stage1.0) writes (%parameters.stage1.0)
   update.stage2.0 on compute reads (%gradients.stage2.0) writes (%parameters.stage2.0)
-  all_gather.norm.p1 on gather.p0 via group.p0.p1 after sum_squares.stage2.0 reads (%sum_squares.stage1.0:0, %sum_squares.stage2.0:0) writes (%all_gather.norm.p1:0, %all_gather.norm.p1:1, %all_gather.norm.p1:2, %all_gather.norm.p1:3)
-  norm.p1 on compute after all_gather.norm.p1 reads (%all_gather.norm.p1:0, %all_gather.norm.p1:2, %all_gather.norm.p1:3, %all_gather.norm.p1:1) writes (%norm.p1:0)
+  all_gather_v.norm.p1 on gather.p0 via group.p0.p1 after sum_squares.stage2.0 reads (%sum_squares.stage1.0:0, %sum_squares.stage2.0:0) writes (%all_gather_v.norm.p1:0, %all_gather_v.norm.p1:1, %all_gather_v.norm.p1:2, %all_gather_v.norm.p1:3)
+  norm.p1 on compute after all_gather_v.norm.p1 reads (%all_gather_v.norm.p1:0, %all_gather_v.norm.p1:2, %all_gather_v.norm.p1:3, %all_gather_v.norm.p1:1) writes (%norm.p1:0)
 }

@@ -96,10 +96,10 @@ graph {
   accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   sum_squares.stage0.0 = sum_squares bucket stage0.0 (accumulate.stage0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
   update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
-  all_gather.norm.pp0 = all_gather (sum_squares.stage0.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 0] stream gather.pp0 loc("sample.pipe":6:1-6:9)
-  all_gather.norm.pp1 = all_gather (sum_squares.stage1.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 1] stream gather.pp0 loc("sample.pipe":7:1-7:9)
-  norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
-  norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
+  all_gather_v.norm.pp0 = all_gather_v (sum_squares.stage0.0) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on cluster[pp: 0] stream gather.pp0 loc("sample.pipe":6:1-6:9)
+  all_gather_v.norm.pp1 = all_gather_v (sum_squares.stage1.0) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on cluster[pp: 1] stream gather.pp0 loc("sample.pipe":7:1-7:9)
+  norm.pp0 = norm (all_gather_v.norm.pp0, all_gather_v.norm.pp0:1) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
+  norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.pp0) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
 }
 communicator pp0.to.pp1 pair (cluster[pp: 0], cluster[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("sample.pipe":6:1-6:9) {
@@ -111,7 +111,7 @@ communicator pp1.to.pp0 pair (cluster[pp: 1], cluster[pp: 0]) stream grad.pp1.to
   send.B.stage1.mb1.pp0
 }
 communicator group.pp0.pp1 group (cluster[pp: 0], cluster[pp: 1]) stream gather.pp0 loc("sample.pipe":6:1-6:9) {
-  all_gather.norm.pp0
+  all_gather_v.norm.pp0
 }
 role pp0 at cluster[pp: 0] arena 832 live 704 {
   buffer %parameters.stage0.0 = parameters bucket stage0.0 at 0 bytes 64
@@ -125,8 +125,8 @@ role pp0 at cluster[pp: 0] arena 832 live 704 {
   buffer %recv.B.stage1.mb0.pp0:0 = communication at 448 bytes 96
   buffer %recv.B.stage1.mb1.pp0:0 = communication at 704 bytes 96
   buffer %sum_squares.stage0.0:0 = activations at 320 bytes 8
-  buffer %all_gather.norm.pp0:0 = communication at 384 bytes 8
-  buffer %all_gather.norm.pp0:1 = communication at 448 bytes 8
+  buffer %all_gather_v.norm.pp0:0 = communication at 384 bytes 8
+  buffer %all_gather_v.norm.pp0:1 = communication at 448 bytes 8
   buffer %norm.pp0:0 = activations at 320 bytes 16
   load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
   F.stage0.mb0 on compute reads (%load.x.mb0.pp0:0, %parameters.stage0.0) writes (%F.stage0.mb0:0)
@@ -140,8 +140,8 @@ role pp0 at cluster[pp: 0] arena 832 live 704 {
   B.stage0.mb1 on compute after recv.B.stage1.mb1.pp0 reads (%load.x.mb1.pp0:0, %recv.B.stage1.mb1.pp0:0) writes (+%gradients.stage0.0)
   sum_squares.stage0.0 on compute reads (%gradients.stage0.0) writes (%sum_squares.stage0.0:0)
   update.stage0.0 on compute reads (%gradients.stage0.0) writes (%parameters.stage0.0)
-  all_gather.norm.pp0 on gather.pp0 via group.pp0.pp1 after sum_squares.stage0.0 reads (%sum_squares.stage0.0:0) writes (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1)
-  norm.pp0 on compute after all_gather.norm.pp0 reads (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1) writes (%norm.pp0:0)
+  all_gather_v.norm.pp0 on gather.pp0 via group.pp0.pp1 after sum_squares.stage0.0 reads (%sum_squares.stage0.0:0) writes (%all_gather_v.norm.pp0:0, %all_gather_v.norm.pp0:1)
+  norm.pp0 on compute after all_gather_v.norm.pp0 reads (%all_gather_v.norm.pp0:0, %all_gather_v.norm.pp0:1) writes (%norm.pp0:0)
   report.norm on compute reads (%norm.pp0:0)
 }
 role pp1 at cluster[pp: 1] arena 960 live 896 {
@@ -160,8 +160,8 @@ role pp1 at cluster[pp: 1] arena 960 live 896 {
   buffer %F.stage1.mb1:1 = activations at 896 bytes 8
   buffer %B.stage1.mb1:0 = activations at 320 bytes 96
   buffer %sum_squares.stage1.0:0 = activations at 768 bytes 8
-  buffer %all_gather.norm.pp1:0 = communication at 832 bytes 8
-  buffer %all_gather.norm.pp1:1 = communication at 896 bytes 8
+  buffer %all_gather_v.norm.pp1:0 = communication at 832 bytes 8
+  buffer %all_gather_v.norm.pp1:1 = communication at 896 bytes 8
   buffer %norm.pp1:0 = activations at 448 bytes 16
   recv.F.stage0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous send.B.stage1.mb1.pp0 writes (%recv.F.stage0.mb0.pp1:0)
   load.target.mb0.pp1 on compute writes (%load.target.mb0.pp1:0)
@@ -176,6 +176,6 @@ role pp1 at cluster[pp: 1] arena 960 live 896 {
   sum_squares.stage1.0 on compute after send.B.stage1.mb0.pp0 reads (%gradients.stage1.0) writes (%sum_squares.stage1.0:0)
   update.stage1.0 on compute reads (%gradients.stage1.0) writes (%parameters.stage1.0)
   report.line.loss.0 on compute reads (%F.stage1.mb0:1, %F.stage1.mb1:1)
-  all_gather.norm.pp1 on gather.pp0 via group.pp0.pp1 after report.line.loss.0 reads (%sum_squares.stage1.0:0) writes (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1)
-  norm.pp1 on compute after all_gather.norm.pp1 reads (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1) writes (%norm.pp1:0)
+  all_gather_v.norm.pp1 on gather.pp0 via group.pp0.pp1 after report.line.loss.0 reads (%sum_squares.stage1.0:0) writes (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1)
+  norm.pp1 on compute after all_gather_v.norm.pp1 reads (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1) writes (%norm.pp1:0)
 }

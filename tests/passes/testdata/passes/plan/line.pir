@@ -96,9 +96,9 @@ graph {
   accumulate.stage0.0 = accumulate bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   sum_squares.stage0.0 = sum_squares bucket stage0.0 (accumulate.stage0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
   update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on cluster[pp: 0] stream compute loc("model.pipe":2:1-2:9)
-  all_gather.norm.pp0 = all_gather (sum_squares.stage0.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 0] stream gather.pp0 loc("sample.pipe":6:1-6:9)
-  all_gather.norm.pp1 = all_gather (sum_squares.stage1.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 1] stream gather.pp0 loc("sample.pipe":7:1-7:9)
-  norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
-  norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
+  all_gather_v.norm.pp0 = all_gather_v (sum_squares.stage0.0) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on cluster[pp: 0] stream gather.pp0 loc("sample.pipe":6:1-6:9)
+  all_gather_v.norm.pp1 = all_gather_v (sum_squares.stage1.0) over () with (all_gather_v.norm.pp0, all_gather_v.norm.pp1) on cluster[pp: 1] stream gather.pp0 loc("sample.pipe":7:1-7:9)
+  norm.pp0 = norm (all_gather_v.norm.pp0, all_gather_v.norm.pp0:1) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
+  norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.pp0) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
 }
