@@ -53,29 +53,29 @@ typedef struct PiperWait {
   uint32_t distance;
 } PiperWait;
 
-typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER_V = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
+typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER_V = 3, PIPER_REDUCE_SCATTER = 4, PIPER_ALL_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
 #define PIPER_COMM_OPS 8u /* the number of ops: tables by op have as many rows */
 
 /* One part of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET if the member
  * adds nothing. all_gather_v: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own parts
- * and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: member i of the communicator has shard i of `elements` (piper_block). reduce_scatter reads
+ * and PIPER_NO_OFFSET on the others'. reduce_scatter and all_gather: member i of the communicator has shard i of `elements` (piper_block). reduce_scatter reads
  * all of `in` and writes its shard of the sum at the shard's position in `out`; gather reads its shard of `in` and writes the shards of all members to
  * `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on
  * the host.
- * Flags of reduce_scatter and gather: */
-#define PIPER_OWN_BLOCK 1u /* the member's own buffer (`out` of a reduce_scatter, `in` of a gather) holds its shard alone */
-#define PIPER_ADDS 2u      /* reduce_scatter: the sum is added to the values at `out` */
-#define PIPER_CLEARS 4u    /* reduce_scatter: a range of padding at `out` that this member sets to 0 before its other parts are read; nothing moves */
+ * Flags of reduce_scatter and all_gather: */
+#define PIPER_SHARD_ONLY 1u /* the member's own buffer (`out` of a reduce_scatter, `in` of an all_gather) holds its shard alone */
+#define PIPER_ACCUMULATE 2u      /* reduce_scatter: the sum is added to the values at `out` */
+#define PIPER_ZERO_FILL 4u    /* reduce_scatter: a range of padding at `out` that this member sets to 0 before its other parts are read; nothing moves */
 #define PIPER_NO_OFFSET UINT64_MAX
-typedef struct PiperPart {
+typedef struct PiperMessagePart {
   uint64_t in, out;   /* byte offsets in the arena */
   uint64_t elements;
   uint32_t dtype;     /* PiperDType */
   uint32_t stretch;   /* both offsets are those of position 0, and the part is this rank's interval PiperRank::stretches[stretch]; PIPER_NO_STRETCH: the part
                        * begins at the offsets */
-  uint32_t flags;     /* PIPER_OWN_BLOCK, PIPER_ADDS, PIPER_CLEARS */
+  uint32_t flags;     /* PIPER_SHARD_ONLY, PIPER_ACCUMULATE, PIPER_ZERO_FILL */
   uint32_t reserved;
-} PiperPart;
+} PiperMessagePart;
 
 typedef struct PiperCommAction {
   uint32_t op;            /* PiperCommOp */
@@ -183,7 +183,7 @@ typedef struct PiperProgram {
   uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators, num_stretches;
   const PiperActionInfo* actions;
   const PiperWait* waits;      /* of communication actions */
-  const PiperPart* parts;
+  const PiperMessagePart* parts;
   const PiperStream* streams;
   const uint64_t* extents;     /* the extents of PiperRank::stretches that the program was generated for: the same on all ranks of the role */
   uint32_t num_params;

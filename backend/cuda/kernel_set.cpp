@@ -110,7 +110,7 @@ std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body)
   std::vector<Argument> arguments;
   if (kernel_draws(kernel)) arguments.push_back({.kind = Argument::Kind::draw});
   for (const std::int32_t stretch : kernel_stretches(kernel)) arguments.push_back({.kind = Argument::Kind::first, .stretch = stretch});
-  const std::set<BufferIndex> written = traffic(kernel).writes;
+  const std::set<BufferIndex> written = buffer_use(kernel).writes;
   for (const BufferIndex buffer : kernel_parameters(kernel)) {
     arguments.push_back({.kind = Argument::Kind::buffer, .buffer = buffer});
     if (written.contains(buffer) && body.buffers[buffer].accumulates) arguments.push_back({.kind = Argument::Kind::adds, .buffer = buffer});

@@ -171,7 +171,7 @@ std::int64_t CudaPrinter::resident_threads() const {
 }
 
 std::string CudaPrinter::signature(const std::string& name) const {
-  const std::set<BufferIndex> written = traffic(kernel_).writes;
+  const std::set<BufferIndex> written = buffer_use(kernel_).writes;
   std::set<BufferIndex> flags;
   for (const Statement& s : kernel_.statements) {
     if (is_effect(s.code) && adds(s)) flags.insert(s.access.buffer);

@@ -130,18 +130,18 @@ class CallPrinter {
   }
 
   /// Whether the members' shards of a part have different sizes.
-  bool differ(const PiperCommAction& comm, const PiperPart& part) const {
-    return (comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER) && part.elements % members_[comm.communicator] != 0;
+  bool differ(const PiperCommAction& comm, const PiperMessagePart& part) const {
+    return (comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_ALL_GATHER) && part.elements % members_[comm.communicator] != 0;
   }
 
-  void move(const PiperCommAction& comm, const PiperPart& part) {
+  void move(const PiperCommAction& comm, const PiperMessagePart& part) {
     static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather", "copy to host", "copy from host"};
     static_assert(std::size(kCalls) == PIPER_COMM_OPS);
-    const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH, in_blocks = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER;
+    const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH, in_blocks = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_ALL_GATHER;
     std::string text = number(in_blocks ? part.elements / members_[comm.communicator] : part.elements) + " " + dtype_text(part.dtype);
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
     if (comm.op == PIPER_ALL_GATHER_V && part.in == PIPER_NO_OFFSET) text += " of its owner";
-    if (part.flags & PIPER_ADDS) {
+    if (part.flags & PIPER_ACCUMULATE) {
       text += " to its own block there";
     } else if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) {
       text += " to " + number(part.out);
@@ -151,17 +151,17 @@ class CallPrinter {
   }
 
   /// One after the other, each to or from its member.
-  void move_blocks(const PiperCommAction& comm, const PiperPart& part) {
+  void move_blocks(const PiperCommAction& comm, const PiperMessagePart& part) {
     const bool sums = comm.op == PIPER_REDUCE_SCATTER;
     const std::uint32_t members = members_[comm.communicator];
     for (std::uint32_t owner = 0; owner < members; ++owner) {
       const PiperStretch block = piper_block(part.elements, members, owner);
       if (block.extent == 0) break;
-      const std::uint64_t whole = block.first * tensor::dtype_bytes(row_of(part.dtype).dtype), alone = part.flags & PIPER_OWN_BLOCK ? 0 : whole;
+      const std::uint64_t whole = block.first * tensor::dtype_bytes(row_of(part.dtype).dtype), alone = part.flags & PIPER_SHARD_ONLY ? 0 : whole;
       std::string text = number(block.extent) + " " + dtype_text(part.dtype), of = " of member " + number(owner);
       if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in + (sums ? whole : alone));
       if (!sums) text += of + " to " + number(part.out + whole);
-      if (sums) text += " to " + (part.flags & PIPER_ADDS ? "the block" : number(part.out + alone)) + of;
+      if (sums) text += " to " + (part.flags & PIPER_ACCUMULATE ? "the block" : number(part.out + alone)) + of;
       out_ += line(sums ? "ncclReduce" : "ncclBroadcast", text + ", communicator " + number(comm.communicator));
     }
   }
@@ -171,8 +171,8 @@ class CallPrinter {
   void communicate(const PiperCommAction& comm) {
     std::uint64_t moved = 0;
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
-      const PiperPart& part = program_.parts[comm.first_part + p];
-      if (part.flags & PIPER_CLEARS) {
+      const PiperMessagePart& part = program_.parts[comm.first_part + p];
+      if (part.flags & PIPER_ZERO_FILL) {
         out_ += line("memset", number(part.elements) + " " + dtype_text(part.dtype) + " of padding at " + number(part.out));
       } else {
         moved += differ(comm, part) ? std::min<std::uint64_t>(part.elements, members_[comm.communicator]) : part.elements > 0 ? 1 : 0;
@@ -181,11 +181,11 @@ class CallPrinter {
     const bool group = moved > 1 && comm.op != PIPER_OFFLOAD && comm.op != PIPER_FETCH;
     if (group) out_ += line("ncclGroupStart", "");
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
-      const PiperPart& part = program_.parts[comm.first_part + p];
-      if ((part.flags & PIPER_CLEARS) != 0 || part.elements == 0) continue;
+      const PiperMessagePart& part = program_.parts[comm.first_part + p];
+      if ((part.flags & PIPER_ZERO_FILL) != 0 || part.elements == 0) continue;
       if (part.in == PIPER_NO_OFFSET && (comm.op == PIPER_ALL_REDUCE || comm.op == PIPER_REDUCE_SCATTER)) out_ += line("memset", number(part.out) + ": this member adds nothing");
       differ(comm, part) ? move_blocks(comm, part) : move(comm, part);
-      if (part.flags & PIPER_ADDS) out_ += line("add", "its block to " + number(part.out));
+      if (part.flags & PIPER_ACCUMULATE) out_ += line("add", "its block to " + number(part.out));
     }
     if (group) out_ += line("ncclGroupEnd", "");
   }

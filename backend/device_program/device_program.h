@@ -82,7 +82,7 @@ struct DeviceProgram {
   std::vector<std::uint32_t> places;      // per instruction: position of its node in the global linear order
   std::vector<std::string> files;
   std::vector<PiperWait> waits;
-  std::vector<PiperPart> parts;
+  std::vector<PiperMessagePart> parts;
   std::vector<std::uint64_t> operands;    // bytes from the start of the arena
   std::vector<std::uint8_t> accumulate;
   std::vector<ProgramStream> streams;

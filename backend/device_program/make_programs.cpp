@@ -233,7 +233,7 @@ class Projection {
       case NodeKind::recv:
       case NodeKind::all_reduce:
       case NodeKind::reduce_scatter:
-      case NodeKind::gather:
+      case NodeKind::all_gather:
       case NodeKind::offload:
       case NodeKind::fetch:
       case NodeKind::all_gather_v: communicate(action, node, num_inputs, made); break;
@@ -322,16 +322,16 @@ class Projection {
   }
 
   static PiperCommOp comm_op_of(NodeKind kind) {
-    switch (traits(kind).traffic) {
-      case dag::Traffic::none: break;
-      case dag::Traffic::send: return PIPER_SEND;
-      case dag::Traffic::recv: return PIPER_RECV;
-      case dag::Traffic::out: return PIPER_OFFLOAD;
-      case dag::Traffic::back: return PIPER_FETCH;
-      case dag::Traffic::add: return PIPER_ALL_REDUCE;
-      case dag::Traffic::all_gather_v: return PIPER_ALL_GATHER_V;
-      case dag::Traffic::scatter: return PIPER_REDUCE_SCATTER;
-      case dag::Traffic::unite: return PIPER_GATHER;
+    switch (traits(kind).comm_op) {
+      case dag::CommOp::none: break;
+      case dag::CommOp::send: return PIPER_SEND;
+      case dag::CommOp::recv: return PIPER_RECV;
+      case dag::CommOp::offload: return PIPER_OFFLOAD;
+      case dag::CommOp::fetch: return PIPER_FETCH;
+      case dag::CommOp::all_reduce: return PIPER_ALL_REDUCE;
+      case dag::CommOp::all_gather_v: return PIPER_ALL_GATHER_V;
+      case dag::CommOp::reduce_scatter: return PIPER_REDUCE_SCATTER;
+      case dag::CommOp::all_gather: return PIPER_ALL_GATHER;
     }
     llvm_unreachable("no communication");
   }
@@ -357,7 +357,7 @@ class Projection {
       part(out ? offset(action, 0) : optimizer_state(bucket), out ? optimizer_state(bucket) : offset(action, 0), state);
     } else if (bucket.valid() && dag_.buckets[bucket.index()].cut()) {
       out_.parts.push_back(flat_part(action, node, num_inputs));
-      if (scatters_members(node.kind) && dag_.cuts_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
+      if (reduces_to_shards(node.kind) && dag_.cuts_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
     } else if (is_send(node.kind)) {
       const auto inputs = dag_.inputs_of(node);
       for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
@@ -382,22 +382,22 @@ class Projection {
 
   /// A bucket with sharded state moves with its padding: all of it, or this rank's shard if shards are reduced over further
   /// devices.
-  PiperPart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
+  PiperMessagePart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const DType dtype = unites_blocks(node.kind) ? layout.parameters : layout.sums;
-    const bool one_block = leaves_whole_sum(node.kind);
+    const DType dtype = gathers_shards(node.kind) ? layout.parameters : layout.sums;
+    const bool one_block = reduces_to_all(node.kind);
     const Cut cut = bucket_cut(dag_, bucket);
     assert(std::is_sorted(cut.axes.begin(), cut.axes.end()) && "the members of a communicator have their blocks in the order of the mesh");
-    PiperPart part{};
+    PiperMessagePart part{};
     part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
     part.out = offset(action, num_inputs);
     part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.elements);
     part.dtype = abi_dtype(dtype);
     part.stretch = one_block && !layout.in_blocks(dag::BucketState::gradients) ? stretch_of(cut) : PIPER_NO_STRETCH;
-    const bool own = scatters_members(node.kind) ? layout.in_blocks(dag::BucketState::gradients) : unites_blocks(node.kind) && layout.in_blocks(dag::BucketState::parameters);
-    if (own) part.flags |= PIPER_OWN_BLOCK;
-    if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ADDS;
+    const bool own = reduces_to_shards(node.kind) ? layout.in_blocks(dag::BucketState::gradients) : gathers_shards(node.kind) && layout.in_blocks(dag::BucketState::parameters);
+    if (own) part.flags |= PIPER_SHARD_ONLY;
+    if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ACCUMULATE;
     return part;
   }
 
@@ -410,13 +410,13 @@ class Projection {
       const std::int64_t from = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
       const std::int64_t to = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
       if (from == to) continue;
-      PiperPart part{};
+      PiperMessagePart part{};
       part.in = PIPER_NO_OFFSET;
       part.out = begin + static_cast<std::uint64_t>(layout.sum_bytes(from));
       part.elements = static_cast<std::uint64_t>(to - from);
       part.dtype = abi_dtype(layout.sums);
       part.stretch = PIPER_NO_STRETCH;
-      part.flags = PIPER_CLEARS;
+      part.flags = PIPER_ZERO_FILL;
       out_.parts.push_back(part);
     }
   }

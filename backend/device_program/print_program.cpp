@@ -10,7 +10,7 @@ namespace piper::backend {
 
 namespace {
 
-constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather_v", "reduce_scatter", "gather", "offload", "fetch"};
+constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather_v", "reduce_scatter", "all_gather", "offload", "fetch"};
 static_assert(std::size(kOps) == PIPER_COMM_OPS);
 
 std::string dtype_text(std::uint32_t abi) { return std::string(tensor::dtype_name(row_of(abi).dtype)); }
@@ -49,15 +49,15 @@ std::string communication_text(const DeviceProgram& program, const Instruction& 
   const PiperCommAction& comm = program.streams[each.stream].comm[each.position];
   std::string text = std::string(kOps[comm.op]) + " " + number(comm.identity) + " on communicator " + number(comm.communicator) + " (";
   for (std::uint32_t i = 0; i < comm.num_parts; ++i) {
-    const PiperPart& part = program.parts[comm.first_part + i];
+    const PiperMessagePart& part = program.parts[comm.first_part + i];
     text += (i == 0 ? "" : ", ") + number(part.elements) + " " + dtype_text(part.dtype);
-    if (part.flags & PIPER_CLEARS) {
+    if (part.flags & PIPER_ZERO_FILL) {
       text += " cleared at " + number(part.out);
       continue;
     }
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
-    if (part.out != PIPER_NO_OFFSET) text += (part.flags & PIPER_ADDS ? " added to " : " to ") + number(part.out);
-    if (part.flags & PIPER_OWN_BLOCK) text += comm.op == PIPER_GATHER ? " (from a block)" : " (to a block)";
+    if (part.out != PIPER_NO_OFFSET) text += (part.flags & PIPER_ACCUMULATE ? " added to " : " to ") + number(part.out);
+    if (part.flags & PIPER_SHARD_ONLY) text += comm.op == PIPER_ALL_GATHER ? " (from a block)" : " (to a block)";
     if (part.stretch != PIPER_NO_STRETCH) text += ", stretch " + number(part.stretch);
   }
   return text + ")";

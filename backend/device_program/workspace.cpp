@@ -20,7 +20,7 @@ std::int64_t bytes_for(const dag::Dag& dag, const dag::Node& node, Target target
     // An update is one pointwise kernel in place, without intermediate values in memory.
     case dag::NodeKind::update: case dag::NodeKind::load: case dag::NodeKind::count: case dag::NodeKind::accumulate: case dag::NodeKind::report: case dag::NodeKind::send:
     case dag::NodeKind::recv: case dag::NodeKind::offload: case dag::NodeKind::fetch: case dag::NodeKind::all_reduce:
-    case dag::NodeKind::reduce_scatter: case dag::NodeKind::gather: case dag::NodeKind::all_gather_v: return 0;
+    case dag::NodeKind::reduce_scatter: case dag::NodeKind::all_gather: case dag::NodeKind::all_gather_v: return 0;
   }
   return 0;
 }

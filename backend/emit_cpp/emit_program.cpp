@@ -13,7 +13,7 @@ std::string number(std::uint64_t value) { return value == PIPER_NO_OFFSET ? "PIP
 
 std::string stretch(std::uint32_t value) { return value == PIPER_NO_STRETCH ? "PIPER_NO_STRETCH" : std::to_string(value); }
 
-constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER_V", "PIPER_REDUCE_SCATTER", "PIPER_GATHER", "PIPER_OFFLOAD", "PIPER_FETCH"};
+constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER_V", "PIPER_REDUCE_SCATTER", "PIPER_ALL_GATHER", "PIPER_OFFLOAD", "PIPER_FETCH"};
 static_assert(std::size(kOps) == PIPER_COMM_OPS);
 constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS", "PIPER_ONES", "PIPER_CONSTANT"};
 
@@ -143,8 +143,8 @@ class Emission {
       out_ += "};\n";
     }
     if (!program_.parts.empty()) {
-      out_ += "\nstatic const PiperPart parts[] = {\n";
-      for (const PiperPart& part : program_.parts) {
+      out_ += "\nstatic const PiperMessagePart parts[] = {\n";
+      for (const PiperMessagePart& part : program_.parts) {
         out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + stretch(part.stretch) + ", " + number(part.flags) + ", 0},\n";
       }
       out_ += "};\n";

@@ -236,7 +236,7 @@ void Builder::place_scratch() {
       life.bytes = aligned(buffer.elements * static_cast<std::int64_t>(tensor::dtype_bytes(buffer.dtype)));
     };
     if (const auto* kernel = std::get_if<Kernel>(&out_.steps[s])) {
-      const Traffic buffers = traffic(*kernel);
+      const BufferUse buffers = buffer_use(*kernel);
       for (const auto* set : {&buffers.reads, &buffers.writes}) std::for_each(set->begin(), set->end(), touch);
     } else {
       const auto& call = std::get<LibraryCall>(out_.steps[s]);
@@ -272,10 +272,10 @@ void Builder::place_scratch() {
 }
 
 /// Every buffer that a step reads or writes, once.
-Traffic traffic_of(const KernelStep& step) {
-  if (const auto* kernel = std::get_if<Kernel>(&step)) return traffic(*kernel);
+BufferUse buffer_use_of(const KernelStep& step) {
+  if (const auto* kernel = std::get_if<Kernel>(&step)) return buffer_use(*kernel);
   const auto& call = std::get<LibraryCall>(step);
-  Traffic buffers{{call.operands.begin(), call.operands.end()}, {call.results.begin(), call.results.end()}};
+  BufferUse buffers{{call.operands.begin(), call.operands.end()}, {call.results.begin(), call.results.end()}};
   if (call.accumulates) buffers.reads.insert(call.results[0]);
   return buffers;
 }
@@ -290,8 +290,8 @@ SourcePlace place_of(const LocationTable& locations, LocId loc) {
   return {std::string(files.name(range.file)), begin.line, begin.column, end.line, end.column};
 }
 
-Traffic traffic(const Kernel& kernel) {
-  Traffic buffers;
+BufferUse buffer_use(const Kernel& kernel) {
+  BufferUse buffers;
   for (const Statement& s : kernel.statements) {
     if (s.code == Code::load) buffers.reads.insert(s.access.buffer);
     if (is_effect(s.code)) buffers.writes.insert(s.access.buffer);
@@ -309,7 +309,7 @@ KernelStats kernel_stats(const KernelBody& body) {
   KernelStats stats;
   for (const KernelStep& step : body.steps) {
     ++(std::holds_alternative<Kernel>(step) ? stats.kernels : stats.library_calls);
-    const auto [reads, writes] = traffic_of(step);
+    const auto [reads, writes] = buffer_use_of(step);
     for (const auto* set : {&reads, &writes}) {
       for (BufferIndex index : *set) {
         stats.bytes += body.buffers[index].elements * static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[index].dtype));
@@ -332,7 +332,7 @@ std::string print(const KernelBody& body) {
   };
   std::string text = "@" + body.name + ": scratch " + std::to_string(body.scratch_bytes) + " bytes\n";
   for (const KernelStep& step : body.steps) {
-    const auto [reads, writes] = traffic_of(step);
+    const auto [reads, writes] = buffer_use_of(step);
     if (const auto* kernel = std::get_if<Kernel>(&step)) {
       text += "  kernel " + product(kernel->rows) + " rows of " + product(kernel->columns) + ", " + std::to_string(kernel->passes) + (kernel->passes == 1 ? " pass: " : " passes: ");
       for (std::size_t i = 0; i < kernel->ops.size(); ++i) text += (i == 0 ? "" : ", ") + kernel->ops[i];

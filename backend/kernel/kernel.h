@@ -218,10 +218,10 @@ struct KernelStats {
 KernelStats kernel_stats(const KernelBody& body);
 
 /// The buffers that a nest reads and writes.
-struct Traffic {
+struct BufferUse {
   std::set<BufferIndex> reads, writes;
 };
-Traffic traffic(const Kernel& kernel);
+BufferUse buffer_use(const Kernel& kernel);
 
 /// One line per step with its ops, reads and writes.
 std::string print(const KernelBody& body);

@@ -207,7 +207,7 @@ std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
     }
   }
   // The remaining buffers, which only the form uses.
-  const Traffic all = traffic(kernel);
+  const BufferUse all = buffer_use(kernel);
   for (const auto* set : {&all.reads, &all.writes}) std::for_each(set->begin(), set->end(), add);
   return buffers;
 }

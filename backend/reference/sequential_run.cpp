@@ -156,7 +156,7 @@ struct SequentialRun::State : RankMemory {
     const Node& node = dag.node(member);
     if (node.subject.bucket().valid()) {
       const tensor::ParamId param = dag.buckets[node.subject.bucket().index()].params[input.port];
-      return scatters_members(node.kind) ? contribution_at(param, r) : gradient_at(param, r);
+      return reduces_to_shards(node.kind) ? contribution_at(param, r) : gradient_at(param, r);
     }
     return value(input.source, r);
   }
@@ -372,17 +372,17 @@ struct SequentialRun::State : RankMemory {
     if (node.comm.valid()) {
       if (std::exchange(matched[node.comm.index()], std::uint8_t{1})) return true;
       const dag::Comm& comm = dag.comms[node.comm.index()];
-      switch (traits(node.kind).traffic) {
-        case dag::Traffic::none: break;
-        case dag::Traffic::send:
-        case dag::Traffic::recv: transfer(comm); break;
-        case dag::Traffic::out:
-        case dag::Traffic::back: copy(comm.members.front()); break;
+      switch (traits(node.kind).comm_op) {
+        case dag::CommOp::none: break;
+        case dag::CommOp::send:
+        case dag::CommOp::recv: transfer(comm); break;
+        case dag::CommOp::offload:
+        case dag::CommOp::fetch: copy(comm.members.front()); break;
         // Here each member of a reduce_scatter has the full sum, and an owner has one copy of its parameters.
-        case dag::Traffic::add:
-        case dag::Traffic::scatter: all_reduce(comm); break;
-        case dag::Traffic::unite: break;
-        case dag::Traffic::all_gather_v: all_gather_v(comm); break;
+        case dag::CommOp::all_reduce:
+        case dag::CommOp::reduce_scatter: all_reduce(comm); break;
+        case dag::CommOp::all_gather: break;
+        case dag::CommOp::all_gather_v: all_gather_v(comm); break;
       }
       return true;
     }
@@ -413,7 +413,7 @@ struct SequentialRun::State : RankMemory {
           break;
         case NodeKind::report: report(node, r); break;
         case NodeKind::send: case NodeKind::recv: case NodeKind::offload: case NodeKind::fetch: case NodeKind::all_reduce:
-        case NodeKind::reduce_scatter: case NodeKind::gather: case NodeKind::all_gather_v: break;  // operations of a communicator, above
+        case NodeKind::reduce_scatter: case NodeKind::all_gather: case NodeKind::all_gather_v: break;  // operations of a communicator, above
       }
     }
     return true;

@@ -23,7 +23,7 @@ std::string carries(const TrafficRow& row) {
 }
 
 std::string_view colour_of(const TrafficRow& row) {
-  if (!dag::is_message(row.kind)) return row_of(dag::copies_to_or_from_host(row.kind) ? Shade::copy : dag::adds_members(row.kind) ? Shade::collective : Shade::other).colours[0];
+  if (!dag::is_message(row.kind)) return row_of(dag::copies_to_or_from_host(row.kind) ? Shade::copy : dag::reduces_members(row.kind) ? Shade::collective : Shade::other).colours[0];
   const auto pass = parse_pass(row.what);
   return row_of(pass ? shade_of(*pass) : Shade::message).colours[0];
 }

@@ -94,7 +94,7 @@ class OrderWriter {
   std::uint32_t add_communication(dag::NodeId communication) {
     const dag::Node& node = dag_.node(communication);
     const dag::Node& work = dag_.node(named_.at(communication));
-    const directive::Part part = dag::is_send(node.kind) ? directive::Part::send : dag::is_recv(node.kind) ? directive::Part::recv : node.reduces_gradients() ? directive::Part::reduce : directive::Part::gather;
+    const directive::CommClass part = dag::is_send(node.kind) ? directive::CommClass::send : dag::is_recv(node.kind) ? directive::CommClass::recv : node.reduces_gradients() ? directive::CommClass::reduce : directive::CommClass::gather;
     return add_named(work.pass, part, texts_.of(work.chunk), work.instance, node.loc);
   }
 
@@ -109,9 +109,9 @@ class OrderWriter {
     return static_cast<std::uint32_t>(order_.steps.size() - 1);
   }
 
-  std::uint32_t add_operation(const Op& op) { return add_named(op.pass, directive::Part::none, op.region, dag_.node(op.first).instance, op.loc); }
+  std::uint32_t add_operation(const Op& op) { return add_named(op.pass, directive::CommClass::none, op.region, dag_.node(op.first).instance, op.loc); }
 
-  std::uint32_t add_named(Pass pass, directive::Part part, std::string_view region, const dag::Instance& instance, LocId loc) {
+  std::uint32_t add_named(Pass pass, directive::CommClass part, std::string_view region, const dag::Instance& instance, LocId loc) {
     directive::OrderOp made;
     made.pass = pass;
     made.part = part;

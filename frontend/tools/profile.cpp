@@ -74,8 +74,8 @@ class Profiler {
   std::size_t role_of(const runtime::RecordedRank& rank) const { return backend::role_of(programs_, coordinates_of(dag_.mesh, rank.rank)); }
 
   /// A communication and the coordinates that its members have in common.
-  using Meeting = std::pair<std::uint32_t, std::uint64_t>;
-  Meeting meeting_of(std::uint32_t rank, dag::CommId id) const {
+  using MatchedComm = std::pair<std::uint32_t, std::uint64_t>;
+  MatchedComm matched_comm_of(std::uint32_t rank, dag::CommId id) const {
     const dag::Comm& comm = dag_.comms[id.index()];
     const std::vector<std::uint32_t> coordinates = coordinates_of(dag_.mesh, rank);
     std::uint64_t number = 0;
@@ -102,7 +102,7 @@ class Profiler {
         first_ = std::min(first_, action.begin_ns);
         last_ = std::max(last_, action.end_ns);
         if (!node.comm.valid()) return;
-        Span& span = meetings_[meeting_of(rank.rank, node.comm)];
+        Span& span = matched_[matched_comm_of(rank.rank, node.comm)];
         span = {std::max(span.first, action.begin_ns), std::max(span.second, action.end_ns)};
       });
     }
@@ -116,7 +116,7 @@ class Profiler {
     std::uint64_t work = 0, products = 0, attention = 0;
     for_each_action(recorded, [&](const runtime::RecordedAction& action, const dag::Node& node) {
       if (node.comm.valid()) {
-        const Span met = meetings_[meeting_of(recorded.rank, node.comm)];
+        const Span met = matched_[matched_comm_of(recorded.rank, node.comm)];
         const std::uint64_t begin = std::max(action.begin_ns, met.first);
         if (begin < action.end_ns) moving.emplace_back(begin, action.end_ns);
         return;
@@ -160,8 +160,8 @@ class Profiler {
     passes::ActionCosts unit{{.latency = 1, .bandwidth = 1}, {}, {}, {}};
     const passes::ActionSeconds table(dag_, unit);
     std::map<std::pair<double, double>, std::vector<double>> equal;
-    for (const auto& [meeting, span] : meetings_) {
-      const passes::TransferTime transfer = table.transfer(dag_.comms[meeting.first]);
+    for (const auto& [matched_comm, span] : matched_) {
+      const passes::TransferTime transfer = table.transfer(dag_.comms[matched_comm.first]);
       if (transfer.latency > 0 && span.second > span.first) equal[{transfer.latency, transfer.bytes}].push_back(seconds(span.second - span.first));
     }
     double kk = 0, kv = 0, vv = 0, kt = 0, vt = 0;
@@ -186,7 +186,7 @@ class Profiler {
   std::span<const runtime::RecordedRank> recorded_;
   std::vector<std::vector<std::vector<NodeId>>> nodes_;  // by role, stream, position
   const std::vector<tensor::Cost> costs_ = passes::body_work(dag_);
-  std::map<Meeting, Span> meetings_;
+  std::map<MatchedComm, Span> matched_;
   std::uint64_t first_ = 0, last_ = 0;
   std::vector<std::vector<double>> bodies_{dag_.bodies.size()};
   std::map<std::string, std::vector<double>> actions_;

@@ -16,7 +16,7 @@ void report_lone_processes(Session& session) {
       .hint("`--device cuda` gives each process a rank; on CPUs start one process, whose threads run all ranks");
 }
 
-RunProcesses meet_processes(Session& session, const Session::Subject& subject, const runtime::Options& options) {
+RunProcesses join_processes(Session& session, const Session::Subject& subject, const runtime::Options& options) {
   const runtime::LaunchRead read = runtime::read_launch(session.console().environment);
   if (read.failure) {
     report_failure(session, *read.failure, {});

@@ -16,7 +16,7 @@ struct RunProcesses {
 };
 
 /// Connects to the others, if the environment has any; refuses an environment that does not fit the program.
-RunProcesses meet_processes(Session& session, const Session::Subject& subject, const runtime::Options& options);
+RunProcesses join_processes(Session& session, const Session::Subject& subject, const runtime::Options& options);
 
 /// Warns if the environment has several processes, which without `--device cuda` run independently.
 void report_lone_processes(Session& session);

@@ -230,7 +230,7 @@ int run_train(Console& console, const Arguments& arguments) {
   if (!options) return session.finish();
   RunProcesses processes;
   if (on_cuda) {
-    processes = meet_processes(session, *subject, *options);
+    processes = join_processes(session, *subject, *options);
   } else {
     report_lone_processes(session);
   }

@@ -43,7 +43,7 @@ class PlanLines {
     os_ << "communicator " << called << ": " << operations(communicator);
     if (communicator.stream.valid()) os_ << " on stream " << name(dag_.streams[communicator.stream.index()].name);
     if (communicator.stream.valid() && dag_.streams[communicator.stream.index()].high_priority) os_ << " of high priority";
-    if (pair) os_ << ", window " << communicator.window << ", at least " << communicator.least_window;
+    if (pair) os_ << ", window " << communicator.window << ", at least " << communicator.min_window;
     if (locations_ && communicator.loc.valid()) os_ << ' ' << dag_.context->locations.print(communicator.loc);
     os_ << "\n";
   }

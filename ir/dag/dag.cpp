@@ -208,7 +208,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         return kCount;
       }
       case NodeKind::update:
-      case NodeKind::gather:
+      case NodeKind::all_gather:
         if (is_optimizer_state(node, port.index)) return derived_->state(*this, node.subject);
         if (leaves_block(node)) return derived_->block(*this, node.subject, false);
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
@@ -329,7 +329,7 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
     case NodeKind::sum_squares:
     case NodeKind::update:
     case NodeKind::reduce_scatter:
-    case NodeKind::gather:
+    case NodeKind::all_gather:
       text = kind_name(node.kind);
       text += '.';
       text += subject_name(node.subject);
@@ -383,7 +383,7 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
       text += '.';
       if (node.subject.count().valid()) text += "count.";
       text += subject_name(node.subject);
-      if (node.subject.is_norm() && adds_members(node.kind)) append_axes(text, *this, node.comm);
+      if (node.subject.is_norm() && reduces_members(node.kind)) append_axes(text, *this, node.comm);
       text += instance;
       // A bucket has one reduction; losses and norms may have one per device set.
       if (!node.subject.bucket().valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);

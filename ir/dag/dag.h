@@ -83,9 +83,9 @@ struct alignas(64) Node {
   std::uint32_t num_outputs = 0;
 
   /// It sums the devices' contributions to the gradients of a bucket.
-  bool reduces_gradients() const { return adds_members(kind) && subject.bucket().valid(); }
+  bool reduces_gradients() const { return reduces_members(kind) && subject.bucket().valid(); }
   /// Its outputs are the parameters of its bucket.
-  bool makes_parameters() const { return writes_state(kind) || unites_blocks(kind); }
+  bool makes_parameters() const { return writes_state(kind) || gathers_shards(kind); }
 };
 static_assert(sizeof(Node) == 64);
 
@@ -226,12 +226,12 @@ struct Dag {
     if (!node.subject.bucket().valid()) return false;
     const Bucket& bucket = buckets[node.subject.bucket().index()];
     if (adds_in_place(node.kind)) return adds_blocks(node);
-    return adds_members(node.kind) ? cuts_gradients(bucket) : writes_state(node.kind) && cuts_parameters(bucket);
+    return reduces_members(node.kind) ? cuts_gradients(bucket) : writes_state(node.kind) && cuts_parameters(bucket);
   }
   /// An in-place sum of the results of reductions, not of contributions of work.
   bool adds_blocks(const Node& node) const {
     const Input* const first = adds_in_place(node.kind) && node.num_inputs > 0 ? &edges[node.first_input] : nullptr;
-    return first != nullptr && first->source.node.valid() && adds_members(nodes[first->source.node.index()].kind);
+    return first != nullptr && first->source.node.valid() && reduces_members(nodes[first->source.node.index()].kind);
   }
   /// The number of values of a sum of the bucket's gradients, and of an update.
   std::uint32_t gradient_values(const Bucket& bucket) const { return cuts_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }

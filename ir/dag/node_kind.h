@@ -16,14 +16,14 @@ namespace piper::dag {
 using BucketId = Id<struct BucketTag>;
 
 enum class NodeKind : std::uint8_t {
-#define NODE(name, traffic, subjects, state, in_place) name,
+#define NODE(name, comm_op, subjects, state, in_place) name,
 #include "ir/dag/nodes.def"
 #undef NODE
 };
 
 /// The data movement of a kind between devices, or between a device and its host. Collectives are last; copies to and from the
 /// host are collectives with one member.
-enum class Traffic : std::uint8_t { none, send, recv, out, back, add, scatter, unite, all_gather_v };
+enum class CommOp : std::uint8_t { none, send, recv, all_reduce, all_gather_v, reduce_scatter, all_gather, offload, fetch };
 
 /// The possible subjects of a node.
 enum class SubjectKind : std::uint8_t { nothing, input, loss, count, bucket, norm };
@@ -44,14 +44,14 @@ constexpr SubjectKinds operator|(SubjectKind a, SubjectKind b) { return SubjectK
 
 struct NodeTraits {
   std::string_view name;
-  Traffic traffic;
+  CommOp comm_op;
   SubjectKinds subjects;
   bool state;
   bool in_place;
 };
 
 inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
-#define NODE(name, traffic, subjects, state, in_place) {#name, Traffic::traffic, subjects, state, in_place},
+#define NODE(name, comm_op, subjects, state, in_place) {#name, CommOp::comm_op, subjects, state, in_place},
 #include "ir/dag/nodes.def"
 #undef NODE
 });
@@ -63,22 +63,22 @@ std::optional<NodeKind> parse_kind(std::string_view name);
 
 /// It has a chunk and a body: work of the model.
 constexpr bool runs_body(NodeKind kind) { return kind == NodeKind::chunk; }
-constexpr bool is_send(NodeKind kind) { return traits(kind).traffic == Traffic::send; }
-constexpr bool is_recv(NodeKind kind) { return traits(kind).traffic == Traffic::recv; }
+constexpr bool is_send(NodeKind kind) { return traits(kind).comm_op == CommOp::send; }
+constexpr bool is_recv(NodeKind kind) { return traits(kind).comm_op == CommOp::recv; }
 constexpr bool is_message(NodeKind kind) { return is_send(kind) || is_recv(kind); }
-constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic >= Traffic::out; }
+constexpr bool is_collective(NodeKind kind) { return traits(kind).comm_op >= CommOp::all_reduce; }
 /// Its outputs are in the memory of the host.
-constexpr bool leaves_device(NodeKind kind) { return traits(kind).traffic == Traffic::out; }
-constexpr bool returns_to_device(NodeKind kind) { return traits(kind).traffic == Traffic::back; }
+constexpr bool leaves_device(NodeKind kind) { return traits(kind).comm_op == CommOp::offload; }
+constexpr bool returns_to_device(NodeKind kind) { return traits(kind).comm_op == CommOp::fetch; }
 constexpr bool copies_to_or_from_host(NodeKind kind) { return leaves_device(kind) || returns_to_device(kind); }
-constexpr bool is_communication(NodeKind kind) { return traits(kind).traffic != Traffic::none; }
+constexpr bool is_communication(NodeKind kind) { return traits(kind).comm_op != CommOp::none; }
 /// Each member receives the sum, or its shard of it.
-constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traffic::add || traits(kind).traffic == Traffic::scatter; }
+constexpr bool reduces_members(NodeKind kind) { return traits(kind).comm_op == CommOp::all_reduce || traits(kind).comm_op == CommOp::reduce_scatter; }
 /// Each member receives the full sum.
-constexpr bool leaves_whole_sum(NodeKind kind) { return traits(kind).traffic == Traffic::add; }
-constexpr bool scatters_members(NodeKind kind) { return traits(kind).traffic == Traffic::scatter; }
-constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Traffic::unite; }
-constexpr bool gathers_lists(NodeKind kind) { return traits(kind).traffic == Traffic::all_gather_v; }
+constexpr bool reduces_to_all(NodeKind kind) { return traits(kind).comm_op == CommOp::all_reduce; }
+constexpr bool reduces_to_shards(NodeKind kind) { return traits(kind).comm_op == CommOp::reduce_scatter; }
+constexpr bool gathers_shards(NodeKind kind) { return traits(kind).comm_op == CommOp::all_gather; }
+constexpr bool gathers_lists(NodeKind kind) { return traits(kind).comm_op == CommOp::all_gather_v; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
 constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) { return traits(kind).subjects.has(subject); }
 /// A sum into which each producer adds its term: no instruction of a program.

@@ -81,7 +81,7 @@ struct Communicator {
   AxisMask axes = 0;                 // group: axes along which devices take part
   StreamId stream;
   std::uint32_t window = 0;          // pair: receives posted ahead of their first reader
-  std::uint32_t least_window = 0;    // with a smaller window the program could deadlock
+  std::uint32_t min_window = 0;    // with a smaller window the program could deadlock
   LocId loc;
 };
 

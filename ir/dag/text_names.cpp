@@ -33,7 +33,7 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
       return dag.parameter_values(dag.buckets[node.subject.bucket().index()]) + (dag.buckets[node.subject.bucket().index()].state_on_host ? 1 : 0);
     case NodeKind::reduce_scatter:
       return node.subject.bucket().valid() ? dag.gradient_values(dag.buckets[node.subject.bucket().index()]) : 0;
-    case NodeKind::gather:
+    case NodeKind::all_gather:
       return node.subject.bucket().valid() ? count(dag.buckets[node.subject.bucket().index()].params.size()) : 0;
     case NodeKind::report:
     case NodeKind::send:

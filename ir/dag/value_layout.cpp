@@ -65,7 +65,7 @@ LayoutId layout_of(const Dag& dag, Port port) {
     case NodeKind::send:
     case NodeKind::all_reduce:
     case NodeKind::reduce_scatter:
-    case NodeKind::gather:
+    case NodeKind::all_gather:
     case NodeKind::all_gather_v: return {};
   }
   return {};

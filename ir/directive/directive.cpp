@@ -4,7 +4,7 @@
 
 namespace piper::directive {
 
-std::string_view part_name(Part part) {
+std::string_view part_name(CommClass part) {
   constexpr std::string_view kNames[] = {"", "send", "recv", "gather", "reduce", "enter", "leave"};
   return kNames[static_cast<std::size_t>(part)];
 }

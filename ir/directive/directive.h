@@ -25,8 +25,8 @@
 namespace piper::directive {
 
 /// The communication of a region that a selector names (`model.reduce`); `none`: its work.
-enum class Part : std::uint8_t { none, send, recv, gather, reduce, enter, leave };
-std::string_view part_name(Part part);
+enum class CommClass : std::uint8_t { none, send, recv, gather, reduce, enter, leave };
+std::string_view part_name(CommClass part);
 
 /// One name of a selector: a region or a split dimension, with the indices meant, in written order; `all` if no index was written. With `rest` it is
 /// the loose work directly inside the region `name` (`model`: outside every region), and the indices count its segments. It follows the coordinate of
@@ -47,7 +47,7 @@ std::string coordinate_text(std::string_view name, bool rest, bool first);
 struct Selector {
   std::optional<Pass> pass;
   std::vector<Coordinate> coordinates;
-  Part part = Part::none;
+  CommClass part = CommClass::none;
   LocId loc;
 };
 
@@ -246,7 +246,7 @@ struct Require {
 /// One operation of an order: every coordinate has exactly one index.
 struct OrderOp {
   Pass pass = Pass::F;
-  Part part = Part::none;
+  CommClass part = CommClass::none;
   std::uint32_t first_coordinate = 0;  // into Order::coordinates
   std::uint32_t num_coordinates = 0;
   LocId loc;

@@ -23,14 +23,14 @@ std::uint32_t small(TextReader& reader, std::string_view what, std::int64_t low 
 }
 
 /// A communication, after the dot.
-Part parse_part(TextReader& reader) {
+CommClass parse_part(TextReader& reader) {
   const TextReader::Token where = reader.peek();
   const std::string_view text = reader.name("a part");
-  for (std::uint8_t i = 1; i <= static_cast<std::uint8_t>(Part::leave); ++i) {
-    if (text == part_name(static_cast<Part>(i))) return static_cast<Part>(i);
+  for (std::uint8_t i = 1; i <= static_cast<std::uint8_t>(CommClass::leave); ++i) {
+    if (text == part_name(static_cast<CommClass>(i))) return static_cast<CommClass>(i);
   }
   reader.fail(Code::unknown_dag_name, where, "no communication is called `{}`", where.text);
-  return Part::none;
+  return CommClass::none;
 }
 
 /// Whether the word can begin a coordinate: words that continue a directive or begin the next one cannot.
@@ -43,7 +43,7 @@ bool at_coordinate(const TextReader& reader) {
 /// Reads coordinates, calling `add(name, rest)` for each to read its indices, and the part behind them. `model` gives no
 /// coordinate.
 template <typename Add>
-Part parse_coordinates(TextReader& reader, const auto& more, Add add) {
+CommClass parse_coordinates(TextReader& reader, const auto& more, Add add) {
   Symbol region = reader.context().symbol("model");
   while (!reader.failed()) {
     if (reader.accept(".")) {
@@ -56,7 +56,7 @@ Part parse_coordinates(TextReader& reader, const auto& more, Add add) {
       break;
     }
   }
-  return Part::none;
+  return CommClass::none;
 }
 
 Selector parse_selector(TextReader& reader) {

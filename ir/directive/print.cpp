@@ -222,7 +222,7 @@ class Printer {
       print_coordinate(os_, around_.context.text(each.name), each.rest);
       if (!each.all) os_ << '[' << each.index << ']';
     }
-    if (op.part != Part::none) os_ << " ." << ref(part_name(op.part));
+    if (op.part != CommClass::none) os_ << " ." << ref(part_name(op.part));
     location(op.loc);
   }
 
@@ -253,7 +253,7 @@ void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& s
     for (std::size_t i = 0; i < coordinate.indices.size(); ++i) os << (i > 0 ? ", " : "") << coordinate.indices[i];
     os << ']';
   }
-  if (selector.part != Part::none) os << " ." << ref(part_name(selector.part));
+  if (selector.part != CommClass::none) os << " ." << ref(part_name(selector.part));
 }
 
 void print_settings(const Directive& directive, llvm::raw_ostream& os) {

@@ -179,7 +179,7 @@ class Completeness {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       const NodeKind kind = facts_.kind[i];
       const bool passes_on = is_communication(kind) || adds_in_place(kind) || kind == NodeKind::load || kind == NodeKind::count;
-      if (!passes_on || unites_blocks(kind)) continue;  // other checks report unread outputs of other kinds; parameters may stay unread
+      if (!passes_on || gathers_shards(kind)) continue;  // other checks report unread outputs of other kinds; parameters may stay unread
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
@@ -216,7 +216,7 @@ class Completeness {
       if (writes_state(node.kind)) updates_of_[b].push_back(id);
       if (copies_to_or_from_host(node.kind)) copies_of_[b].push_back(id);
       if (node.kind == NodeKind::sum_squares) sums_of_[b].push_back(id);
-      if (node.kind == NodeKind::sum_squares || adds_in_place(node.kind) || adds_members(node.kind) || (unites_blocks(node.kind) && !dag_.cuts_parameters(dag_.buckets[b]))) trained_[b] = true;
+      if (node.kind == NodeKind::sum_squares || adds_in_place(node.kind) || reduces_members(node.kind) || (gathers_shards(node.kind) && !dag_.cuts_parameters(dag_.buckets[b]))) trained_[b] = true;
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];

@@ -172,7 +172,7 @@ Port loss_origin(const Facts& facts, Port source, AxisMask& over) {
   for (int hops = 0; hops < 4; ++hops) {
     source = facts.origin_of(source);
     const Node& node = facts.node(source.node);
-    if (!adds_members(node.kind)) break;
+    if (!reduces_members(node.kind)) break;
     over |= facts.dag.comms[node.comm.index()].axes;
     Port next = source;
     for (const Input& input : facts.dag.inputs_of(node)) {

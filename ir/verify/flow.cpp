@@ -54,7 +54,7 @@ class Values {
   }
 
   /// Its outputs come from inputs of other members: an all_gather_v, or an all_reduce to which it contributes nothing.
-  static bool takes_from_members(const Node& node) { return gathers_lists(node.kind) || (adds_members(node.kind) && node.num_inputs == 0); }
+  static bool takes_from_members(const Node& node) { return gathers_lists(node.kind) || (reduces_members(node.kind) && node.num_inputs == 0); }
 
   /// Kahn's algorithm over data and grad edges, and over communication: a recv depends on its send, a node that takes from members depends on the
   /// inputs of all of them. One such node per communication has these edges; the others depend on it.
@@ -263,7 +263,7 @@ class Edges {
       case NodeKind::reduce_scatter:
         needed = params_of(node);
         break;
-      case NodeKind::gather:
+      case NodeKind::all_gather:
         needed = keeps_block(node) ? 1 : params_of(node);
         break;
       case NodeKind::all_reduce:
@@ -359,14 +359,14 @@ class Edges {
       return chunk_port(id, node, sources[0]);
     }
     const Input& source = sources[0];
-    if (source.cls == EdgeClass::param && !(unites_blocks(node.kind) && keeps_block(node))) {
+    if (source.cls == EdgeClass::param && !(gathers_shards(node.kind) && keeps_block(node))) {
       wrong(id, "`{}` reads a parameter, which only chunks do", facts_.name(id));
       return;
     }
-    if (unites_blocks(node.kind)) return gathered(id, node, source);
-    const bool sums = node.subject.bucket().valid() && (writes_state(node.kind) || node.kind == NodeKind::sum_squares || adds_members(node.kind));
+    if (gathers_shards(node.kind)) return gathered(id, node, source);
+    const bool sums = node.subject.bucket().valid() && (writes_state(node.kind) || node.kind == NodeKind::sum_squares || reduces_members(node.kind));
     if (!sums) return;
-    const bool whole = scatters_members(node.kind) || !sums_block(node);
+    const bool whole = reduces_to_shards(node.kind) || !sums_block(node);
     if (source.port < (whole ? params_of(node) : 1)) return (void)gradient(id, node, source, whole);
     if (!writes_state(node.kind)) return;  // counted as a wrong number of inputs
     const Node& maker = facts_.node(source.source.node);
@@ -444,7 +444,7 @@ class Edges {
 
   void chunk_port(NodeId id, const Node& node, const Input& edge) {
     const dag::BodyPort& port = body_of(node).inputs[edge.port];
-    if (port.kind == PortKind::param && edge.cls == EdgeClass::data && edge.source.node.valid() && unites_blocks(facts_.node(edge.source.node).kind)) return gathered_param(id, node, edge, port);
+    if (port.kind == PortKind::param && edge.cls == EdgeClass::data && edge.source.node.valid() && gathers_shards(facts_.node(edge.source.node).kind)) return gathered_param(id, node, edge, port);
     if ((edge.cls == EdgeClass::param) != (port.kind == PortKind::param)) {
       wrong(id, "input `{}` of `{}` is a `{}` port, which this class of edge does not feed", edge.port, facts_.name(id), port_kind_name(port.kind));
       return;
@@ -457,7 +457,7 @@ class Edges {
       // If shards are updated separately, only the all-gather has the full parameter.
       const Port origin = edge.source;
       const Node& maker = facts_.node(origin.node);
-      const bool leaves = maker.makes_parameters() && unites_blocks(maker.kind) == cut(maker) && !keeps_block(maker);
+      const bool leaves = maker.makes_parameters() && gathers_shards(maker.kind) == cut(maker) && !keeps_block(maker);
       if (!leaves) {
         wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it", edge.port, facts_.name(id),
               facts_.text(dag_.params[port.param.index()].name), facts_.name(origin.node));

@@ -30,8 +30,8 @@ class Gradients {
       if (!node.subject.bucket().valid()) continue;
       const std::size_t b = node.subject.bucket().index();
       if (adds_in_place(node.kind)) (dag_.adds_blocks(node) ? blocks_ : sums_)[b].push_back(id);
-      if (adds_members(node.kind)) (scatters_members(node.kind) ? scatters_ : reduces_)[b].push_back(id);
-      if (unites_blocks(node.kind)) gathers_[b].push_back(id);
+      if (reduces_members(node.kind)) (reduces_to_shards(node.kind) ? scatters_ : reduces_)[b].push_back(id);
+      if (gathers_shards(node.kind)) gathers_[b].push_back(id);
       if (writes_state(node.kind)) updates_[b].push_back(id);
       if (node.kind == NodeKind::sum_squares) squares_[b].push_back(id);
     }
@@ -159,8 +159,8 @@ class Gradients {
     if (maker.subject.bucket().value() != b) return false;
     switch (wanted) {
       case Left::sums: return adds_in_place(maker.kind) && !dag_.adds_blocks(maker);
-      case Left::blocks: return by_rounds(b, maker.devices) ? dag_.adds_blocks(maker) : scatters_members(maker.kind);
-      case Left::reduced: return adds_members(maker.kind) && !scatters_members(maker.kind);
+      case Left::blocks: return by_rounds(b, maker.devices) ? dag_.adds_blocks(maker) : reduces_to_shards(maker.kind);
+      case Left::reduced: return reduces_members(maker.kind) && !reduces_to_shards(maker.kind);
     }
     return false;
   }
@@ -170,7 +170,7 @@ class Gradients {
   void reads(std::size_t b, NodeId id, Left wanted) {
     const Node& node = facts_.node(id);
     const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
-    const std::size_t ports = scatters_members(node.kind) ? params.size() : dag_.gradient_values(dag_.buckets[b]);
+    const std::size_t ports = reduces_to_shards(node.kind) ? params.size() : dag_.gradient_values(dag_.buckets[b]);
     for (const Input& input : dag_.inputs_of(node)) {
       if (input.port >= ports) continue;
       const Node& maker = facts_.node(input.source.node);

@@ -62,10 +62,10 @@ class IssueOrder {
     }
     for (const auto& [before, after] : dag_.temporal) link(before, after, Why::after);
     const std::size_t sets = dag_.device_sets.size();
-    std::vector<std::vector<std::uint32_t>> meeting(sets);  // per device set: the sets that share a device with it
+    std::vector<std::vector<std::uint32_t>> sharing(sets);  // per device set: the sets that share a device with it
     for (std::size_t a = 0; a < sets; ++a) {
       for (std::size_t b = 0; b < sets; ++b) {
-        if (dag_.device_sets[DeviceSetId::at(a)].intersects(dag_.device_sets[DeviceSetId::at(b)])) meeting[a].push_back(static_cast<std::uint32_t>(b));
+        if (dag_.device_sets[DeviceSetId::at(a)].intersects(dag_.device_sets[DeviceSetId::at(b)])) sharing[a].push_back(static_cast<std::uint32_t>(b));
       }
     }
     std::vector<NodeId> last[] = {std::vector<NodeId>(sets), std::vector<NodeId>(sets)};  // work, communication
@@ -73,7 +73,7 @@ class IssueOrder {
       const Node& node = facts_.node(id);
       if (adds_in_place(node.kind)) continue;
       std::vector<NodeId>& of_kind = last[is_communication(node.kind) ? 1 : 0];
-      for (const std::uint32_t set : meeting[node.devices.index()]) {
+      for (const std::uint32_t set : sharing[node.devices.index()]) {
         if (of_kind[set].valid()) link(of_kind[set], id, Why::follows);
       }
       of_kind[node.devices.index()] = id;

@@ -40,8 +40,8 @@ class Measures {
     if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].cut()) {
       // The whole bucket moves with its padding, or one shard of it.
       const dag::Bucket& flat = dag_.buckets[bucket.index()];
-      const std::int64_t elements = bucket_elements(dag_, flat) / (leaves_whole_sum(member.kind) ? shares_of(dag_, flat) : 1);
-      return unites_blocks(member.kind) ? parameter_bytes(dag_, flat, elements) : gradient_bytes(dag_, flat, elements);
+      const std::int64_t elements = bucket_elements(dag_, flat) / (reduces_to_all(member.kind) ? shares_of(dag_, flat) : 1);
+      return gathers_shards(member.kind) ? parameter_bytes(dag_, flat, elements) : gradient_bytes(dag_, flat, elements);
     }
     for_each_port(dag_, member, [&](std::span<const Input> sources) { bytes += facts_.output_bytes[facts_.output(sources[0].source)]; });
     return bytes;
@@ -60,16 +60,16 @@ class Measures {
       for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) joined *= (comm.axes >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
       const auto sets = static_cast<std::int64_t>(comm.members.size());
       const std::int64_t rings = devices / joined, in_ring = joined * sets;
-      switch (traits(first.kind).traffic) {
-        case dag::Traffic::none:
-        case dag::Traffic::out:
-        case dag::Traffic::back: break;  // only between devices
-        case dag::Traffic::send:
-        case dag::Traffic::recv: total += bytes * devices; break;
-        case dag::Traffic::all_gather_v: total += rings * joined * bytes * (in_ring - 1); break;
-        case dag::Traffic::scatter:
-        case dag::Traffic::unite: total += rings * (in_ring - 1) * bytes; break;
-        case dag::Traffic::add: total += rings * 2 * (in_ring - 1) * (bytes / sets); break;
+      switch (traits(first.kind).comm_op) {
+        case dag::CommOp::none:
+        case dag::CommOp::offload:
+        case dag::CommOp::fetch: break;  // only between devices
+        case dag::CommOp::send:
+        case dag::CommOp::recv: total += bytes * devices; break;
+        case dag::CommOp::all_gather_v: total += rings * joined * bytes * (in_ring - 1); break;
+        case dag::CommOp::reduce_scatter:
+        case dag::CommOp::all_gather: total += rings * (in_ring - 1) * bytes; break;
+        case dag::CommOp::all_reduce: total += rings * 2 * (in_ring - 1) * (bytes / sets); break;
       }
     }
     return static_cast<double>(total);

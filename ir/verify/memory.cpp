@@ -200,7 +200,7 @@ class RoleMemoryCheck {
   /// A collective on a sharded bucket includes its padding. It writes the padding of full gradients and parameters with a live range within the step:
   /// with zeros, or with the members' padding. No other value uses the padding of state (`check_state`).
   void gaps(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
-    if (entry.bucket == kNone || !(scatters_members(entry.kind) || unites_blocks(entry.kind))) return;
+    if (entry.bucket == kNone || !(reduces_to_shards(entry.kind) || gathers_shards(entry.kind))) return;
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     for (const std::uint32_t operand : {std::uint32_t{0}, inputs}) {
       if (operand >= action.num_operands) continue;
@@ -254,7 +254,7 @@ class RoleMemoryCheck {
       access.kind = Access::Kind::write_param;
       access.other = dag_.buckets[entry.bucket].params[out].value();
     }
-    if (adds_members(entry.kind) || unites_blocks(entry.kind)) access.other = out;
+    if (reduces_members(entry.kind) || gathers_shards(entry.kind)) access.other = out;
     if (gathers_lists(entry.kind)) {
       // The output that carries the member's own input may be in place.
       for (std::uint32_t p = 0; p < ports.size(); ++p) {
@@ -486,7 +486,7 @@ class RoleMemoryCheck {
   /// parameters are sharded at rest.
   std::uint32_t left_by(std::uint32_t output) const {
     const Port port = facts_.port(output);
-    if (!unites_blocks(facts_.kind[port.node.index()]) || dag_.cuts_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
+    if (!gathers_shards(facts_.kind[port.node.index()]) || dag_.cuts_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
     return facts_.output(dag_.inputs_of(facts_.node(port.node))[port.index].source);
   }
 

@@ -103,12 +103,12 @@ class Placement {
       if (member.kind != kind) return unmatched(comm, "its members are of different kinds");
       if (member.subject.bucket() != first.subject.bucket()) return unmatched(comm, "its members reduce different buckets");
       if (whole_[member.devices.index()] != whole) return unmatched(comm, "its members do not pair by coordinate");
-      if (adds_members(kind) && member.num_outputs != first.num_outputs) return unmatched(comm, "its members bring different numbers of values");
+      if (reduces_members(kind) && member.num_outputs != first.num_outputs) return unmatched(comm, "its members bring different numbers of values");
       for (std::size_t j = 0; j < k; ++j) {
         const DeviceSetId other = facts_.node(comm.members[j]).devices;
         if (dag_.device_sets[member.devices].intersects(dag_.device_sets[other])) return unmatched(comm, "two members share a device");
       }
-      if (!adds_members(kind)) continue;
+      if (!reduces_members(kind)) continue;
       for (std::uint32_t p = 0; p < member.num_outputs; ++p) {
         const tensor::Type& a = dag_.output_type({comm.members[k], p});
         const tensor::Type& b = dag_.output_type({comm.members[0], p});

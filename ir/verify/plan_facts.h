@@ -123,8 +123,8 @@ class RoleView {
 };
 
 /// The windows that receivers need, collected role by role.
-struct Windows {
-  explicit Windows(const PlanFacts& plan) : least(plan.plan.communicators.size(), 1), far(least.size()) {}
+struct ReceiveWindows {
+  explicit ReceiveWindows(const PlanFacts& plan) : least(plan.plan.communicators.size(), 1), far(least.size()) {}
   std::vector<std::uint32_t> least;                           // per communicator
   std::vector<std::pair<std::uint32_t, std::uint32_t>> far;   // the two messages that require it
 };
@@ -163,10 +163,10 @@ class MemoryCheck {
   std::unique_ptr<RoleMemory> memory_;
 };
 /// No receive of one role is posted before its window allows; collects the windows that its messages need.
-void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports);
+void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, ReceiveWindows& windows, Reports reports);
 /// The role's streams and waits keep the temporal edges of `issued_after`.
 void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports);
 /// The minimum window of every communicator is the one that its messages need, and its window is not smaller.
-void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports reports);
+void check_min_windows(const PlanFacts& plan, const ReceiveWindows& windows, Reports reports);
 
 }  // namespace piper::verify

@@ -285,7 +285,7 @@ class Shape {
         facts_.sink.report(Code::wrong_communicator, communicator.loc, "a communicator has no stream");
         continue;
       }
-      if (!pair && (communicator.window != 0 || communicator.least_window != 0)) {
+      if (!pair && (communicator.window != 0 || communicator.min_window != 0)) {
         facts_.sink.report(Code::wrong_communicator, communicator.loc, "a group has a window, which only pairs have");
         return;
       }
@@ -410,7 +410,7 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
     const std::int64_t elements = bucket_elements(facts.dag, whole);
     return gradients ? gradient_bytes(facts.dag, whole, elements) : parameter_bytes(facts.dag, whole, elements);
   };
-  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? adds_in_place(node->kind) && !facts.dag.adds_blocks(*node) : unites_blocks(node->kind)) &&
+  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? adds_in_place(node->kind) && !facts.dag.adds_blocks(*node) : gathers_shards(node->kind)) &&
                     !(gradients ? facts.dag.buckets[bucket.index()].gradients : facts.dag.buckets[bucket.index()].parameters).repeats() &&
                     buffer.bytes == bytes(facts.dag.buckets[bucket.index()]);
   if (!fits) {
@@ -495,7 +495,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       }
       const bool output = i >= inputs && i < values;
       const bool gradient = output && runs_body(entry.kind) && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
-      const bool round = output && scatters_members(entry.kind) && !dag.buckets[entry.bucket].gradients.repeats();
+      const bool round = output && reduces_to_shards(entry.kind) && !dag.buckets[entry.bucket].gradients.repeats();
       if (operand.accumulate && !gradient && !round) {
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to its buffer, but it is no gradient", i, facts.name(action.node));
       }
@@ -503,8 +503,8 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       const bool in_place = (collective && !copies_to_or_from_host(entry.kind)) || dag.is_optimizer_state(facts.node(action.node), i - inputs);
       bool belongs = false;
       switch (buffer.cls) {
-        case dag::BufferClass::parameters: belongs = (writes_state(entry.kind) || unites_blocks(entry.kind)) && buffer.bucket.value() == entry.bucket; break;
-        case dag::BufferClass::gradients: belongs = gradient || (adds_members(entry.kind) && buffer.bucket.value() == entry.bucket); break;
+        case dag::BufferClass::parameters: belongs = (writes_state(entry.kind) || gathers_shards(entry.kind)) && buffer.bucket.value() == entry.bucket; break;
+        case dag::BufferClass::gradients: belongs = gradient || (reduces_members(entry.kind) && buffer.bucket.value() == entry.bucket); break;
         case dag::BufferClass::unreduced: belongs = gradient; break;
         case dag::BufferClass::gathered: belongs = buffer.value == Port{action.node, 0}; break;
         case dag::BufferClass::activations:

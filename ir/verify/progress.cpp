@@ -290,7 +290,7 @@ void check_issue_points(const PlanFacts& plan, const RoleView& view, const Happe
   }
 }
 
-void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports) {
+void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, ReceiveWindows& windows, Reports reports) {
   const Facts& facts = plan.facts;
   const std::uint32_t first = plan.first_action[view.number()];
   // The role's receives by communicator.
@@ -337,7 +337,7 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
   }
 }
 
-void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports reports) {
+void check_min_windows(const PlanFacts& plan, const ReceiveWindows& windows, Reports reports) {
   const Dag& dag = plan.facts.dag;
   for (std::size_t c = 0; c < plan.plan.communicators.size() && !reports.enough(); ++c) {
     const dag::Communicator& communicator = plan.plan.communicators[c];
@@ -348,10 +348,10 @@ void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports 
       reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, and stream `{}` asks for `{}`", communicator.window,
                           plan.facts.text(dag.streams[communicator.stream.index()].name), *asked);
     }
-    if (communicator.least_window == least && communicator.window >= least) continue;
+    if (communicator.min_window == least && communicator.window >= least) continue;
     const auto message = [&](std::size_t k) { return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]); };
     auto report = reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, least `{}`; the order in which its messages are read needs `{}`",
-                                      communicator.window, communicator.least_window, least);
+                                      communicator.window, communicator.min_window, least);
     if (least > 1) report.hint("`{}` is not read after `{}`", message(windows.far[c].second), message(windows.far[c].first));
   }
 }

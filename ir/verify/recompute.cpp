@@ -230,7 +230,7 @@ class Recompute {
   bool same(Port a, Port b) const {
     if (a == b) return true;
     const Node &x = facts_.node(a.node), &y = facts_.node(b.node);
-    return !runs_body(x.kind) && x.kind == y.kind && x.subject == y.subject && (x.instance == y.instance || unites_blocks(x.kind)) && a.index == b.index;
+    return !runs_body(x.kind) && x.kind == y.kind && x.subject == y.subject && (x.instance == y.instance || gathers_shards(x.kind)) && a.index == b.index;
   }
 
   /// All outputs of `R` are read, by backwards of its own instance.

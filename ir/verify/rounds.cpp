@@ -34,7 +34,7 @@ class Rounds {
       for (const Input& input : dag_.inputs_of(node)) {
         if (!input.source.node.valid()) continue;
         const Node& maker = facts_.node(input.source.node);
-        if (runs_body(node.kind) && (unites_blocks(maker.kind) || returns_to_device(maker.kind))) rounds_.insert(round(input.source.node, node));
+        if (runs_body(node.kind) && (gathers_shards(maker.kind) || returns_to_device(maker.kind))) rounds_.insert(round(input.source.node, node));
         if (leaves_device(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
         if (const auto leaves = leaves_.find(input.source); leaves != leaves_.end() && runs_body(node.kind)) rounds_.insert(round(leaves->second, node));
       }
@@ -80,14 +80,14 @@ class Rounds {
   bool gathers(NodeId whole, NodeId use) const {
     const Node &maker = facts_.node(whole), &reader = facts_.node(use);
     const std::span<const Input> inputs = dag_.inputs_of(reader);
-    return unites_blocks(maker.kind) && in_blocks(maker) && runs_body(reader.kind) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == whole; });
+    return gathers_shards(maker.kind) && in_blocks(maker) && runs_body(reader.kind) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == whole; });
   }
 
   using Round = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
   static Round round(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
 
   /// A sum of gradients, on one device or over several.
-  static bool is_sum(const Node& node) { return adds_in_place(node.kind) || scatters_members(node.kind); }
+  static bool is_sum(const Node& node) { return adds_in_place(node.kind) || reduces_to_shards(node.kind); }
 
   bool of_several(const Node& sum) const {
     const std::span<const Input> terms = dag_.inputs_of(sum);
@@ -107,7 +107,7 @@ class Rounds {
   bool in_blocks(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    return (is_sum(node) && dag_.cuts_gradients(bucket)) || (unites_blocks(node.kind) && dag_.cuts_parameters(bucket));
+    return (is_sum(node) && dag_.cuts_gradients(bucket)) || (gathers_shards(node.kind) && dag_.cuts_parameters(bucket));
   }
 
   Facts& facts_;

@@ -163,9 +163,9 @@ class State {
     const dag::Action& action = role_.actions[a];
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
-    const bool gathers = unites_blocks(entry.kind), scatters = scatters_members(entry.kind);
+    const bool gathers = gathers_shards(entry.kind), scatters = reduces_to_shards(entry.kind);
     if (!lies_flat(action, entry.bucket, 0, inputs, scatters || (gathers ? bucket.parameters : bucket.gradients).repeats(), !gathers, kNone)) return;
-    const bool values = gathers || adds_members(entry.kind);  // else the sums of squares
+    const bool values = gathers || reduces_members(entry.kind);  // else the sums of squares
     if (values) lies_flat(action, entry.bucket, inputs, entry.num_outputs, gathers || bucket.gradients.repeats(), !gathers, kNone);
   }
 

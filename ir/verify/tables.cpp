@@ -254,7 +254,7 @@ class Tables {
   /// A parameter without an update in this program.
   bool sourceless(const Node& node, const Input& input) const {
     if (input.cls != dag::EdgeClass::param) return false;
-    if (unites_blocks(node.kind)) return dag_.forward_only || dag_.frozen(dag_.buckets[node.subject.bucket().index()]);
+    if (gathers_shards(node.kind)) return dag_.forward_only || dag_.frozen(dag_.buckets[node.subject.bucket().index()]);
     if (!runs_body(node.kind)) return false;
     const std::vector<dag::BodyPort>& ports = dag_.bodies[node.body.index()].inputs;
     return dag_.forward_only || (input.port < ports.size() && ports[input.port].kind == PortKind::param && dag_.params[ports[input.port].param.index()].frozen);

@@ -59,7 +59,7 @@ class RoleChecks {
 
   const RoleView& view() const { return view_; }
   /// The windows that `issue` collected.
-  const Windows& windows() const { return windows_; }
+  const ReceiveWindows& windows() const { return windows_; }
 
  private:
   const PlanFacts& plan_;
@@ -67,7 +67,7 @@ class RoleChecks {
   RoleView view_;
   HappensBefore before_;
   MemoryCheck memory_;
-  Windows windows_;
+  ReceiveWindows windows_;
 };
 constexpr std::array<RoleChecks::Check, 3> RoleChecks::kAll = {{{&RoleChecks::contents, false}, {&RoleChecks::issue, false}, {&RoleChecks::live_bytes, true}}};
 
@@ -94,7 +94,7 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> good = true;
   std::mutex mutex;
-  Windows windows(plan);
+  ReceiveWindows windows(plan);
   run_workers(workers_for(roles, plan.steps.size()), [&] {
     DiagnosticSink scratch(plan.facts.dag.context->locations);
     const Reports reports{scratch, 0};
@@ -111,7 +111,7 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   });
   DiagnosticSink scratch(plan.facts.dag.context->locations);
   const Reports reports{scratch, 0};
-  if (good) check_least_windows(plan, windows, reports);
+  if (good) check_min_windows(plan, windows, reports);
   return good && reports.ok();
 }
 
@@ -159,7 +159,7 @@ bool tell_roles(PlanFacts& plan, const Sums& sums) {
       (checks.*check.run)();
     }
   }
-  check_least_windows(plan, checks.windows(), reports);
+  check_min_windows(plan, checks.windows(), reports);
   return reports.ok();
 }
 

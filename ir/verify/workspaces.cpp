@@ -29,7 +29,7 @@ class Needs {
       case NodeKind::norm:
       case NodeKind::update: return needed_(dag_, node);
       case NodeKind::load: case NodeKind::count: case NodeKind::accumulate: case NodeKind::report: case NodeKind::send: case NodeKind::recv: case NodeKind::offload:
-      case NodeKind::fetch: case NodeKind::all_reduce: case NodeKind::reduce_scatter: case NodeKind::gather: case NodeKind::all_gather_v: return 0;
+      case NodeKind::fetch: case NodeKind::all_reduce: case NodeKind::reduce_scatter: case NodeKind::all_gather: case NodeKind::all_gather_v: return 0;
     }
     return 0;
   }

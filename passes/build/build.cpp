@@ -89,7 +89,7 @@ void DagBuilder::add_chunks() {
   for (const Directive& directive : strategy_.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) {
       halves = halves || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) {
-                 return op.part == directive::Part::none && (op.pass == Pass::BI || op.pass == Pass::BW);
+                 return op.part == directive::CommClass::none && (op.pass == Pass::BI || op.pass == Pass::BW);
                });
     }
   }

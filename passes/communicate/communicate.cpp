@@ -68,7 +68,7 @@ NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSe
   Node collective = node_of(kind, home, dag_.comms[comm.index()].loc);
   collective.subject = Subject::of_bucket(id);
   collective.comm = comm;
-  collective.num_outputs = unites_blocks(kind) ? static_cast<std::uint32_t>(bucket.params.size()) : dag_.gradient_values(bucket);
+  collective.num_outputs = gathers_shards(kind) ? static_cast<std::uint32_t>(bucket.params.size()) : dag_.gradient_values(bucket);
   const NodeId node = dag_.add(collective, inputs);
   dag_.comms[comm.index()].members.push_back(node);
   return node;
@@ -221,7 +221,7 @@ void CommunicationBuilder::add_updates() {
 
 NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t home, std::span<const Input> inputs) {
   const Bucket bucket = dag_.buckets[id.index()];
-  return add_collective(NodeKind::gather, id, bucket.homes[home], add_comm(dag_.cut_over(bucket), bucket.loc), inputs);
+  return add_collective(NodeKind::all_gather, id, bucket.homes[home], add_comm(dag_.cut_over(bucket), bucket.loc), inputs);
 }
 
 /// Parameters sharded at rest are gathered as the previous step left them: one all-gather per owner that reads them, for the whole step.

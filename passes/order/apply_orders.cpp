@@ -21,7 +21,7 @@ using namespace dag;
 using directive::Order;
 using directive::OrderOp;
 using directive::OrderStep;
-using directive::Part;
+using directive::CommClass;
 using directive::RankSteps;
 
 namespace {
@@ -83,7 +83,7 @@ class Application {
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* order = std::get_if<Order>(&directive);
       for (std::size_t i = 0; order != nullptr && i < order->ops.size(); ++i) {
-        if (order->ops[i].pass == Pass::R && order->ops[i].part == Part::none) selection_.nodes(*order, order->ops[i], unread, named);
+        if (order->ops[i].pass == Pass::R && order->ops[i].part == CommClass::none) selection_.nodes(*order, order->ops[i], unread, named);
       }
     }
     named_again_.insert(named.begin(), named.end());
@@ -147,7 +147,7 @@ class Application {
     DiagnosticSink unread(sink_.locations());
     std::vector<NodeId> nodes;
     for (const OrderOp& op : ops_of(step)) {
-      if (op.part != Part::none || op.pass == Pass::R || op.pass == Pass::BW) continue;
+      if (op.part != CommClass::none || op.pass == Pass::R || op.pass == Pass::BW) continue;
       nodes.clear();
       selection_.nodes(*order_, op, unread, nodes);
       if (op.pass == Pass::F) {
@@ -262,7 +262,7 @@ class Application {
   bool has_work(const OrderStep& step) const {
     if (step.kind == OrderStep::Kind::op) {
       const std::span<const OrderOp> ops = ops_of(step);
-      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) { return op.part == Part::none && !(dag_.forward_only && op.pass != Pass::F); });
+      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) { return op.part == CommClass::none && !(dag_.forward_only && op.pass != Pass::F); });
     }
     const std::span<const std::uint32_t> children = children_of(step);
     return std::any_of(children.begin(), children.end(), [&](std::uint32_t child) { return has_work(order_->steps[child]); });
@@ -299,11 +299,11 @@ class Application {
 
   /// Adds the chunks of an operation to the work of its step; places communication.
   void place_op(const OrderOp& op, const Units& previous) {
-    if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
+    if (dag_.forward_only && (op.pass != Pass::F || op.part == CommClass::reduce)) return;
     polls_.visit();
     const Selection::Named named = selection_.named(*order_, op);
     if (sink_.error_count() > kEnoughErrors) return;
-    if (named.kind == Selection::Named::Kind::piece && op.part == Part::none) {
+    if (named.kind == Selection::Named::Kind::piece && op.part == CommClass::none) {
       const NodeId node = selection_.work().at(named.chunk, op.pass, named.instance);
       if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices)) return take(node, op);
     }
@@ -316,8 +316,8 @@ class Application {
       if (wider && std::exchange(wider_told_, true)) return;  // an error of the rank, not of each operation
       return reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
     }
-    if (op.part == Part::gather) return find_gathers();
-    if (op.part != Part::none) return place_communication(op, previous);
+    if (op.part == CommClass::gather) return find_gathers();
+    if (op.part != CommClass::none) return place_communication(op, previous);
     if (nodes_.size() > 1) data_order_.sort(nodes_);
     for (const NodeId node : nodes_) take(node, op);
   }
@@ -360,7 +360,7 @@ class Application {
     std::vector<Named> named;
     for (const NodeId node : nodes_) {
       const ChunkId chunk = dag_.node(node).chunk;
-      if (op.part == Part::recv) {
+      if (op.part == CommClass::recv) {
         for (const Input& input : dag_.inputs_of(dag_.node(node))) {
           if (input.cls == EdgeClass::data && is_recv(dag_.node(input.source.node).kind)) named.push_back({input.source.node, chunk});
         }
@@ -368,7 +368,7 @@ class Application {
       }
       for (const std::uint32_t unit : graph.successors(graph.unit_of(node))) {
         const Node& to = dag_.node(graph.front(unit));
-        if (op.part == Part::send ? !is_send(to.kind) : !to.reduces_gradients()) continue;
+        if (op.part == CommClass::send ? !is_send(to.kind) : !to.reduces_gradients()) continue;
         for (const NodeId member : graph.members(unit)) {
           if (dag_.node(member).kind == to.kind && roles_.contains(dag_.node(member).devices, rank_->devices)) named.push_back({member, chunk});
         }
@@ -396,7 +396,7 @@ class Application {
         first = op.loc;
       }
       places_.add({one.comm, NodeId()}, claim_, {*order_, op, *rank_}, previous, before_);
-      if (op.part == Part::send) {
+      if (op.part == CommClass::send) {
         for (const std::uint32_t earlier : routes_.name(dag_, graph_, graph_.unit_of(one.comm))) out_.named.emplace_back(earlier, graph_.unit_of(one.comm));
       }
       for (const std::uint32_t before : previous) {
@@ -445,7 +445,7 @@ class Application {
   }
 
   /// An all-gather of parameters sharded at rest, not one after an update.
-  bool gathers_for_work(const Node& node) const { return unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
+  bool gathers_for_work(const Node& node) const { return gathers_shards(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
 
   /// Named all-gathers come after the previous step and serve their work until the next all-gather that names it.
   void place_gathers(const RankOp& at, const Units& previous) {

@@ -127,8 +127,8 @@ class Former {
     made.members = {dag_.node(first.members.front()).devices, dag_.node(first.members.back()).devices};
     made.stream = stream_of_[comms.front().index()];
     made.loc = first.loc;
-    made.least_window = 1 + swap.wanted - swap.unread;
-    made.window = std::max(2u, made.least_window);
+    made.min_window = 1 + swap.wanted - swap.unread;
+    made.window = std::max(2u, made.min_window);
     if (made.stream.valid() && dag_.streams[made.stream.index()].window) made.window = *dag_.streams[made.stream.index()].window;
     add(std::move(made), swap);
   }
@@ -142,7 +142,7 @@ class Former {
       if (is_message(node.kind)) continue;
       std::vector<std::vector<std::int32_t>> sets;
       for (const NodeId member : dag_.comms[i].members) sets.push_back(key(dag_.node(member).devices));
-      const int purpose = copies_to_or_from_host(node.kind) ? 4 : unites_blocks(node.kind) ? 3 : gathers_lists(node.kind) ? 2 : node.subject.bucket().valid() ? 0 : 1;
+      const int purpose = copies_to_or_from_host(node.kind) ? 4 : gathers_shards(node.kind) ? 3 : gathers_lists(node.kind) ? 2 : node.subject.bucket().valid() ? 0 : 1;
       groups[{std::move(sets), dag_.comms[i].axes, purpose, stream_of_[i].value()}].push_back(CommId::at(i));
     }
     for (auto& [kind, comms] : groups) {

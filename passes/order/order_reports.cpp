@@ -12,7 +12,7 @@ using namespace dag;
 using directive::Order;
 using directive::OrderOp;
 using directive::OrderStep;
-using directive::Part;
+using directive::CommClass;
 using directive::RankSteps;
 
 namespace {
@@ -64,11 +64,11 @@ std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
 
 std::string work_text(const Dag& dag, NodeId id) {
   const Node& node = dag.node(id);
-  if (node.reduces_gradients() || unites_blocks(node.kind)) {
+  if (node.reduces_gradients() || gathers_shards(node.kind)) {
     // The bucket's first contribution, because a reduction covers all microbatches.
     const Node* source = &node;
     while (!runs_body(source->kind)) source = &dag.node(dag.inputs_of(dag.adding_member(*source)).front().source.node);
-    return chunk_text(PieceTexts(dag), *source) + (unites_blocks(node.kind) ? ".gather" : ".reduce");
+    return chunk_text(PieceTexts(dag), *source) + (gathers_shards(node.kind) ? ".gather" : ".reduce");
   }
   if (!runs_body(node.kind) && (!node.chunk.valid() || !is_message(node.kind))) return dag.name(id);
   const std::string quoted = list_text(dag, {id});
@@ -97,7 +97,7 @@ void OrderReports::elsewhere(const RankOp& at, NodeId node, bool wider) {
   const bool listed = order.written_at(op) != op.loc;
   const LocId loc = listed ? directive::narrowest(order.coordinates[op.first_coordinate].loc, order.written_at(op)) : op.loc;
   auto report = sink_.report(Code::order_on_other_devices, loc, "`{}` stands in the order of `{}`, but it runs on `{}`",
-                             op.part == Part::none ? work_text(dag_, node) : op_text(at, op.pass, op.part), dag_.text(rank.devices), dag_.text(devices));
+                             op.part == CommClass::none ? work_text(dag_, node) : op_text(at, op.pass, op.part), dag_.text(rank.devices), dag_.text(devices));
   if (listed) report.related(op.loc, "it is used here");
   if (const directive::Place* place = place_of(node)) report.related(place->loc, "it is placed here");
   if (wider) {
@@ -128,7 +128,7 @@ void OrderReports::members_dependent(const OrderStep& group, NamedNode x, NamedN
 }
 
 void OrderReports::gathered_late(const RankOp& at, NodeId node, LocId where) {
-  auto report = sink_.report(Code::gather_misplaced, at.op.loc, "`{}` stands behind `{}`, which reads the parameters that it gathers", op_text(at, at.op.pass, Part::gather), work_text(dag_, node));
+  auto report = sink_.report(Code::gather_misplaced, at.op.loc, "`{}` stands behind `{}`, which reads the parameters that it gathers", op_text(at, at.op.pass, CommClass::gather), work_text(dag_, node));
   report.related(where, "they are read here");
   report.hint("name the gather before that");
 }
@@ -154,14 +154,14 @@ void OrderReports::named_apart(const RankOp& at, const std::vector<NodeId>& behi
 
 void OrderReports::no_communication(const RankOp& at, NodeId node) {
   const OrderOp& op = at.op;
-  const char* what = op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : op.part == Part::gather ? "is gathered" : "is reduced over devices";
+  const char* what = op.part == CommClass::send ? "is sent to other devices" : op.part == CommClass::recv ? "comes from other devices" : op.part == CommClass::gather ? "is gathered" : "is reduced over devices";
   auto report = sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, node),
                              directive::part_name(op.part), dag_.text(at.rank.devices), what);
-  if (op.part == Part::reduce && op.pass != Pass::B && op.pass != Pass::BW) {
+  if (op.part == CommClass::reduce && op.pass != Pass::B && op.pass != Pass::BW) {
     const Node& work = dag_.node(node);
     const bool halves = selection_.work().at(work.chunk, Pass::BW, selection_.instances().position(work.instance)).valid();
-    report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(at, halves ? Pass::BW : Pass::B, Part::reduce, false));
-  } else if (op.part == Part::gather) {
+    report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(at, halves ? Pass::BW : Pass::B, CommClass::reduce, false));
+  } else if (op.part == CommClass::gather) {
     report.hint("parameters are gathered before work that reads them if `replicate` shards them, with `zero: 3`");
   } else {
     report.hint("leave the operation out");
@@ -170,21 +170,21 @@ void OrderReports::no_communication(const RankOp& at, NodeId node) {
 
 void OrderReports::repeated_communication(const RankOp& at, LocId first) {
   const OrderOp& op = at.op;
-  const char* what = op.part == Part::send ? "send" : op.part == Part::recv ? "receive" : op.part == Part::gather ? "gather" : "reduction";
-  auto report = sink_.report(Code::order_repeats_work, op.loc, "the {} of `{}` stands twice in the order of `{}`", what, op_text(at, op.pass, Part::none),
+  const char* what = op.part == CommClass::send ? "send" : op.part == CommClass::recv ? "receive" : op.part == CommClass::gather ? "gather" : "reduction";
+  auto report = sink_.report(Code::order_repeats_work, op.loc, "the {} of `{}` stands twice in the order of `{}`", what, op_text(at, op.pass, CommClass::none),
                              dag_.text(at.rank.devices));
   report.related(first, "it stands here first");
-  if (op.part == Part::reduce && !dag_.dims.empty()) {
+  if (op.part == CommClass::reduce && !dag_.dims.empty()) {
     report.hint("what is named is the reduction after which all gradients of the batch are summed: name `{}` once, after the last `{}`", op_text(at, op.pass, op.part, false),
                 pass_name(op.pass));
-  } else if (op.part == Part::gather) {
+  } else if (op.part == CommClass::gather) {
     report.hint("no work between the two reads what the first brings: leave one out");
   } else {
     report.hint("each operation runs once in a step");
   }
 }
 
-std::string OrderReports::op_text(const RankOp& at, Pass pass, Part part, bool with_dims) const {
+std::string OrderReports::op_text(const RankOp& at, Pass pass, CommClass part, bool with_dims) const {
   std::string region, dims;
   for (std::uint32_t i = 0; i < at.op.num_coordinates; ++i) {
     const directive::OrderCoordinate& coordinate = at.order.coordinates[at.op.first_coordinate + i];
@@ -195,7 +195,7 @@ std::string OrderReports::op_text(const RankOp& at, Pass pass, Part part, bool w
     if (!coordinate.all) text += "[" + std::to_string(coordinate.index) + "]";
   }
   if (region.empty()) region = "model";
-  if (part != Part::none) region += "." + std::string(directive::part_name(part));
+  if (part != CommClass::none) region += "." + std::string(directive::part_name(part));
   return std::string(pass_name(pass)) + " " + region + (with_dims ? dims : std::string());
 }
 

@@ -56,7 +56,7 @@ class OrderReports {
 
  private:
   /// The text of an operation, with its indices: `B stage[1].reduce mb[0]`.
-  std::string op_text(const RankOp& at, Pass pass, directive::Part part, bool with_dims = true) const;
+  std::string op_text(const RankOp& at, Pass pass, directive::CommClass part, bool with_dims = true) const;
   /// The line that places it; null if unknown.
   const directive::Place* place_of(dag::NodeId node);
 

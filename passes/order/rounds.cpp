@@ -82,7 +82,7 @@ class Rounds {
   void find_shares() {
     for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
       const Node& node = dag_.nodes[n];
-      const bool gathers = unites_blocks(node.kind), scatters = scatters_members(node.kind);
+      const bool gathers = gathers_shards(node.kind), scatters = reduces_to_shards(node.kind);
       if ((!gathers && !scatters) || node.chunk.valid()) continue;
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       if (!bucket.in_rounds()) continue;

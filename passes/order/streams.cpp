@@ -85,7 +85,7 @@ class Assignment {
   void report_conflict(const directive::Stream& directive, const directive::Selector& target, NodeId node) {
     const Stream& other = dag_.streams[stream_of(dag_.node(node).comm).index()];
     const std::string_view name = dag_.context->text(directive.name), other_name = dag_.context->text(other.name);
-    if (target.part == directive::Part::reduce || target.part == directive::Part::gather) {
+    if (target.part == directive::CommClass::reduce || target.part == directive::CommClass::gather) {
       // A bucket is reduced as one, but different lines may name its regions.
       const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other, target.part);
       const std::string text = region_text(dag_, here.front());
@@ -138,7 +138,7 @@ class Assignment {
   }
 
   /// The elements of `chunks` whose communication `part` the lines of a stream name.
-  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream, directive::Part part) {
+  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream, directive::CommClass part) {
     std::vector<ChunkId> named;
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Stream>(&directive);
@@ -166,7 +166,7 @@ class Assignment {
     const CommId first = communicator.comms.front();
     const Node& node = dag_.node(dag_.comms[first.index()].members.front());
     if (communicator.kind == Communicator::Kind::group) {
-      const char* purpose = gathers_lists(node.kind) || unites_blocks(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
+      const char* purpose = gathers_lists(node.kind) || gathers_shards(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
       return purpose + place(communicator.members.front());
     }
     std::string name = !is_backward(node.pass) ? "act." : "grad.";
@@ -283,18 +283,18 @@ class Assignment {
   void check_windows(const Communicators& made) {
     for (std::size_t i = 0; i < made.list.size(); ++i) {
       const Communicator& communicator = made.list[i];
-      if (communicator.kind != Communicator::Kind::pair || communicator.window >= communicator.least_window) continue;
+      if (communicator.kind != Communicator::Kind::pair || communicator.window >= communicator.min_window) continue;
       const Communicators::Swap swap = made.widest[i];
       const CommId unread = communicator.comms[swap.unread];
       const CommId wanted = communicator.comms[swap.wanted];
       const Stream& stream = dag_.streams[communicator.stream.index()];
       const NodeId reader = made.first_reader[wanted.index()];
       const auto sent = [&](CommId comm) { return work_text(dag_, dag_.comms[comm.index()].members.front()); };
-      sink_.report(Code::window_below_least, window_place(stream), "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
+      sink_.report(Code::window_below_minimum, window_place(stream), "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
                    dag_.context->text(stream.name), communicator.window, work_text(dag_, reader), sent(wanted), sent(unread),
                    swap.wanted - swap.unread == 1 ? std::string("sent directly") : "sent " + std::to_string(swap.wanted - swap.unread) + " messages")
           .related(dag_.node(reader).loc, "`{}` comes first here", work_text(dag_, reader))
-          .hint("the least window for this order is {}", communicator.least_window);
+          .hint("the least window for this order is {}", communicator.min_window);
     }
   }
 

@@ -86,7 +86,7 @@ WorkGraph::Sort sort_of(const Node& node) {
     case NodeKind::recv:
     case NodeKind::all_reduce:
     case NodeKind::reduce_scatter:
-    case NodeKind::gather:
+    case NodeKind::all_gather:
     case NodeKind::offload:
     case NodeKind::fetch:
     case NodeKind::all_gather_v: break;

@@ -281,10 +281,10 @@ class RoleProjection {
     gather_.assign(dag_.buckets.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       if (!node(a).subject.bucket().valid()) continue;
-      if (adds_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
+      if (reduces_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
       if (writes_state(node(a).kind)) update_[node(a).subject.bucket().index()] = a;
       if (leaves_device(node(a).kind)) offload_[node(a).subject.bucket().index()] = a;
-      if (unites_blocks(node(a).kind) && place(a, 0).value == kNone) gather_[node(a).subject.bucket().index()] = a;
+      if (gathers_shards(node(a).kind) && place(a, 0).value == kNone) gather_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
     told_.assign(2 * values_.size(), kNone);
@@ -302,7 +302,7 @@ class RoleProjection {
       if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone) need(a, gather_[node.subject.bucket().index()], 1);
       if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
-      if (scatters_members(node.kind) && dag_.leaves_block(node) && !place(a, 0).adds) need(a, update_[node.subject.bucket().index()], 1);
+      if (reduces_to_shards(node.kind) && dag_.leaves_block(node) && !place(a, 0).adds) need(a, update_[node.subject.bucket().index()], 1);
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {

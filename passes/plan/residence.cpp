@@ -13,7 +13,7 @@ constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 std::pair<std::uint32_t, std::uint32_t> key(Port port) { return {port.node.value(), port.index}; }
 
 /// It sums each value over devices, into a new buffer or in place.
-bool adds_values(const Node& node) { return adds_members(node.kind) && !node.subject.bucket().valid(); }
+bool adds_values(const Node& node) { return reduces_members(node.kind) && !node.subject.bucket().valid(); }
 
 /// Its outputs are in the state of a bucket, or in the bytes of other values.
 bool makes_no_value(const Node& node) { return adds_in_place(node.kind) || node.makes_parameters() || node.reduces_gradients(); }
@@ -101,7 +101,7 @@ Residence Residences::of(Port port) const {
   if (adds_in_place(node.kind)) return of_sum(port);
   const BucketId bucket = node.subject.bucket();
   if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index)) return of(dag_.inputs_of(node).back().source);  // in place
-  if (unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[bucket.index()])) {
+  if (gathers_shards(node.kind) && dag_.cuts_parameters(dag_.buckets[bucket.index()])) {
     const BucketLayout& whole = layout(bucket);
     return {BufferClass::gathered, {port.node, 0}, {}, whole.parameter_bytes(whole.offsets[port.index]), whole.parameter_bytes(whole.elements)};
   }

@@ -83,8 +83,8 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
     const Node& front = dag.node(comm.members.front());
     if (!front.subject.bucket().valid() || copies_to_or_from_host(front.kind)) continue;
     Counts& own = counts[front.subject.bucket().index()];
-    const bool gathers = unites_blocks(front.kind);
-    ++(gathers ? own.gathers : scatters_members(front.kind) ? own.scatters : own.sums);
+    const bool gathers = gathers_shards(front.kind);
+    ++(gathers ? own.gathers : reduces_to_shards(front.kind) ? own.scatters : own.sums);
     own.bytes[gathers ? 1 : 0] += bytes_sent(dag, comm);
   }
   std::map<std::tuple<bool, AxisMask, AxisMask, int>, TrafficShare> by_kind;

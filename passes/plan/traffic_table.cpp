@@ -16,7 +16,7 @@ namespace {
 std::string carried(const Node& node) {
   if (is_message(node.kind)) return std::string(pass_name(node.pass));
   switch (node.subject.kind()) {
-    case SubjectKind::bucket: return copies_to_or_from_host(node.kind) ? "optimizer state" : unites_blocks(node.kind) ? "parameters" : "gradients";
+    case SubjectKind::bucket: return copies_to_or_from_host(node.kind) ? "optimizer state" : gathers_shards(node.kind) ? "parameters" : "gradients";
     case SubjectKind::loss: return "losses";
     case SubjectKind::count: return "counts";
     case SubjectKind::norm: return "norm";
@@ -38,8 +38,8 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   for (const NodeId member : comm.members) {
     if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].cut()) {
       const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
-      const std::int64_t moved = leaves_whole_sum(dag.node(member).kind) ? layout.block() : layout.elements;
-      contributed += unites_blocks(dag.node(member).kind) ? layout.parameter_bytes(moved) : layout.sum_bytes(moved);
+      const std::int64_t moved = reduces_to_all(dag.node(member).kind) ? layout.block() : layout.elements;
+      contributed += gathers_shards(dag.node(member).kind) ? layout.parameter_bytes(moved) : layout.sum_bytes(moved);
       continue;
     }
     std::uint32_t port = 0xFFFFFFFFu;
@@ -56,18 +56,18 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   }
   const std::int64_t groups = devices / joined;
   const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
-  switch (traits(front.kind).traffic) {
-    case Traffic::none:
-    case Traffic::out:
-    case Traffic::back: break;
-    case Traffic::send:
-    case Traffic::recv: return contributed * devices;
-    case Traffic::all_gather_v: return groups * joined * contributed * (members - 1);
+  switch (traits(front.kind).comm_op) {
+    case CommOp::none:
+    case CommOp::offload:
+    case CommOp::fetch: break;
+    case CommOp::send:
+    case CommOp::recv: return contributed * devices;
+    case CommOp::all_gather_v: return groups * joined * contributed * (members - 1);
     // Each of n devices sends (n - 1) / n of the bucket.
-    case Traffic::scatter:
-    case Traffic::unite: return groups * (members - 1) * contributed;
+    case CommOp::reduce_scatter:
+    case CommOp::all_gather: return groups * (members - 1) * contributed;
     // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
-    case Traffic::add: return groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size()));
+    case CommOp::all_reduce: return groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size()));
   }
   return 0;
 }

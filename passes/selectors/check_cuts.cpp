@@ -55,7 +55,7 @@ void check_region(const Partition& partition, const Nameable& nameable, const di
   const bool cut = std::any_of(region.coordinates.begin(), region.coordinates.end(), [&](const directive::Coordinate& c) {
     return c.rest || (is_split_into(strategy, c.name) && nameable.regions.count(c.name) == 0);
   });
-  if (!cut && !region.pass && region.part == directive::Part::none) return;
+  if (!cut && !region.pass && region.part == directive::CommClass::none) return;
   sink.report(Code::selector_not_allowed, directive::narrowest(region.loc, partition.loc),
               "a partition cuts a region of the model, with all its passes, instances and communication; `{}` is a part of its work", print_selector(region, nameable.context.symbols))
       .hint("name the region alone");

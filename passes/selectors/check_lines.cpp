@@ -15,7 +15,7 @@
 
 namespace piper::passes {
 
-using directive::Part;
+using directive::CommClass;
 
 namespace {
 
@@ -26,7 +26,7 @@ void check_place(const directive::Place& place, const Context& context, Diagnost
                   print_selector(target, context.symbols))
           .hint("place `B`");
     }
-    if (target.part == Part::none) continue;
+    if (target.part == CommClass::none) continue;
     sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "communication stands where its data is made and used; `{}` cannot be placed",
                 print_selector(target, context.symbols))
         .hint("place the region's work instead");
@@ -53,7 +53,7 @@ void check_replicate(const directive::Replicate& replicate, const directive::Str
   }
   for (const directive::Selector& target : replicate.targets) {
     const bool dims = std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return is_split_into(strategy, c.name); });
-    if (!dims && !target.pass && target.part == Part::none) continue;
+    if (!dims && !target.pass && target.part == CommClass::none) continue;
     sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, replicate.loc), "a region is replicated with all its work; `{}` is a part of it",
                 print_selector(target, context.symbols))
         .hint("name the region alone");
@@ -66,7 +66,7 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
     sink.report(Code::stream_refused, stream.loc, "the stream `{}` is where chunks run, communication cannot be put on it", name).hint("choose another name");
     return;
   }
-  const auto bounded = [](const directive::Selector& target) { return target.part == Part::send || target.part == Part::recv; };
+  const auto bounded = [](const directive::Selector& target) { return target.part == CommClass::send || target.part == CommClass::recv; };
   if (stream.window && std::none_of(stream.targets.begin(), stream.targets.end(), bounded)) {
     sink.report(Code::stream_refused, directive::narrowest(stream.window_loc, stream.loc),
                 "a window bounds messages that have arrived and are not yet read, and the stream `{}` carries none", name)
@@ -76,10 +76,10 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
     return std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return unknown.contains(c.name); });
   });
   for (const directive::Selector& target : stream.targets) {
-    if (target.part == Part::enter || target.part == Part::leave) {
+    if (target.part == CommClass::enter || target.part == CommClass::leave) {
       sink.report(Code::named_communication_unavailable, target.loc, "`.{}` has no place on a stream: there is no such communication", directive::part_name(target.part))
           .hint("`.send`, `.recv`, `.reduce` and `.gather` can be named");
-    } else if (target.part == Part::none && !names_unknown) {
+    } else if (target.part == CommClass::none && !names_unknown) {
       sink.report(Code::stream_refused, target.loc, "`{}` names work, but a stream carries communication", print_selector(target, context.symbols))
           .hint("name a part of it: `.send`, `.recv`, `.reduce` or `.gather`");
     }
@@ -91,7 +91,7 @@ void check_treated(const std::vector<directive::Selector>& targets, LocId line, 
                    DiagnosticSink& sink) {
   for (const directive::Selector& target : targets) {
     const bool part = std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return !instances && (c.rest || is_split_into(strategy, c.name)); });
-    if (!part && !target.pass && target.part == Part::none) continue;
+    if (!part && !target.pass && target.part == CommClass::none) continue;
     sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, line), "{}; `{}` is a part of it", rule, print_selector(target, context.symbols)).hint("name the region alone");
   }
 }

@@ -8,14 +8,14 @@ namespace piper::passes {
 
 using directive::Order;
 using directive::OrderOp;
-using directive::Part;
+using directive::CommClass;
 using directive::RankSteps;
 
 namespace {
 
 void check_communication(const Order& order, DiagnosticSink& sink) {
   for (const OrderOp& op : order.ops) {
-    if (op.part != Part::enter && op.part != Part::leave) continue;
+    if (op.part != CommClass::enter && op.part != CommClass::leave) continue;
     sink.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
         .hint("`.send`, `.recv`, `.gather` and `.reduce` can be named");
   }

@@ -195,7 +195,7 @@ bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strat
       if (regions.size() < 2 || std::any_of(nameable.innermost.begin(), nameable.innermost.end(), meets)) continue;
       directive::Selector coordinates = selector;
       coordinates.pass.reset();
-      coordinates.part = directive::Part::none;
+      coordinates.part = directive::CommClass::none;
       report_parts_apart(sink, selector.loc, print_selector(coordinates, nameable.context.symbols));
     }
   }

@@ -286,7 +286,7 @@ bool Selection::nodes(const directive::Order& order, const directive::OrderOp& o
     for (const std::uint32_t instance : found->instances) {
       NodeId node = work().at(chunk, op.pass, instance);
       // Reduced gradients belong to the backward, whichever of its halves makes them.
-      if (!node.valid() && op.part == directive::Part::reduce && op.pass == Pass::B) node = work().at(chunk, Pass::BW, instance);
+      if (!node.valid() && op.part == directive::CommClass::reduce && op.pass == Pass::B) node = work().at(chunk, Pass::BW, instance);
       if (node.valid()) out.push_back(node);
     }
   }
@@ -318,7 +318,7 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
   const auto of_pass = [&](Pass pass) {
     return !selector.pass || *selector.pass == pass || (*selector.pass == Pass::B && is_backward(pass));
   };
-  if (selector.part == directive::Part::none) {
+  if (selector.part == directive::CommClass::none) {
     for (const ChunkId chunk : found->chunks) {
       for (const std::uint32_t instance : found->instances) {
         for (const Pass pass : kAllPasses) {
@@ -336,13 +336,13 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
     const Node& node = dag_.nodes[n];
     bool in = false;
     if (is_send(node.kind)) {
-      in = selector.part == directive::Part::send && is_in(node);
+      in = selector.part == directive::CommClass::send && is_in(node);
     } else if (is_recv(node.kind)) {
-      in = selector.part == directive::Part::recv && is_in(node);
+      in = selector.part == directive::CommClass::recv && is_in(node);
     } else if (node.reduces_gradients()) {
-      in = selector.part == directive::Part::reduce && adds_up(node, is_in);
-    } else if (unites_blocks(node.kind)) {
-      in = selector.part == directive::Part::gather && adds_up(node, is_in);
+      in = selector.part == directive::CommClass::reduce && adds_up(node, is_in);
+    } else if (gathers_shards(node.kind)) {
+      in = selector.part == directive::CommClass::gather && adds_up(node, is_in);
     }
     if (in) out.push_back(NodeId::at(n));
   }
@@ -356,14 +356,14 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
     builder.hint("the model of the train is called `model`; calls inside it are regions with names of their own");
     return;
   }
-  for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) {
+  for (const directive::CommClass part : {directive::CommClass::send, directive::CommClass::recv, directive::CommClass::reduce, directive::CommClass::gather}) {
     if (directive::part_name(part) != name) continue;
     builder.hint("a part is named behind its region: `model.{}`", name);
     return;
   }
   std::vector<std::string_view> candidates(known.begin(), known.end()), parts;
   candidates.push_back("model");
-  for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) parts.push_back(directive::part_name(part));
+  for (const directive::CommClass part : {directive::CommClass::send, directive::CommClass::recv, directive::CommClass::reduce, directive::CommClass::gather}) parts.push_back(directive::part_name(part));
   std::string_view best;
   for (const std::size_t most : {std::size_t{1}, name.size() / 2}) {  // a misspelt part is nearer than a region with a very different name
     if (best.empty()) best = nearest_name(name, candidates, most);
@@ -407,7 +407,7 @@ std::string print_selector(const directive::Selector& selector, const SymbolTabl
     for (std::size_t i = 0; i < coordinate.indices.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(coordinate.indices[i]);
     text += ']';
   }
-  if (selector.part != directive::Part::none) text += "." + std::string(directive::part_name(selector.part));
+  if (selector.part != directive::CommClass::none) text += "." + std::string(directive::part_name(selector.part));
   return text;
 }
 

@@ -103,19 +103,19 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
     any = true;
   }
   double steps = 1;
-  switch (traits(front.kind).traffic) {
-    case Traffic::none: steps = 0; break;
-    case Traffic::send:
-    case Traffic::recv: break;
-    case Traffic::out:
-    case Traffic::back: bytes *= share_of(front); break;
-    case Traffic::all_gather_v:
-    case Traffic::scatter:
-    case Traffic::unite:
+  switch (traits(front.kind).comm_op) {
+    case CommOp::none: steps = 0; break;
+    case CommOp::send:
+    case CommOp::recv: break;
+    case CommOp::offload:
+    case CommOp::fetch: bytes *= share_of(front); break;
+    case CommOp::all_gather_v:
+    case CommOp::reduce_scatter:
+    case CommOp::all_gather:
       steps = joined - 1;
       bytes /= joined;
       break;
-    case Traffic::add:
+    case CommOp::all_reduce:
       steps = 2 * (joined - 1);
       bytes *= share_of(front) / members / joined;
       break;

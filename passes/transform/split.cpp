@@ -77,7 +77,7 @@ class Namings {
 
   /// Operations without matches are reported when orders are applied.
   void name(const Order& order, const directive::OrderOp& op, const RankSteps& rank) {
-    if (!is_backward(op.pass) || op.part != directive::Part::none) return;
+    if (!is_backward(op.pass) || op.part != directive::CommClass::none) return;
     const Selection::Named named = selection_.named(order, op);
     if (named.kind == Selection::Named::Kind::piece) return name(op, named.chunk, named.instance);
     const std::optional<Selection::Found> found = selection_.find(order, op);

@@ -37,7 +37,7 @@ struct GpuQueue {
   Event ready = nullptr;               // the inputs of a communication of this stream are ready
   std::uint32_t* progress = nullptr;   // the low bits of the number of actions ended since the start of the run, written by the device
   std::uint64_t enqueued = 0;          // actions whose end was enqueued
-  bool meeting = false;                // its last action is a communication that not all members have reached
+  bool in_comm = false;                // its last action is a communication that not all members have reached
   // For a step that is being captured:
   std::uint32_t captured = 0, told = 0;  // actions whose end was enqueued, and those whose end the device signals
   std::uint32_t calls = 0;               // since the last signal

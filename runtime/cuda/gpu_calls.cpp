@@ -24,7 +24,7 @@ bool launch(GpuRank& rank, std::uint32_t queue, std::uint32_t action, Function f
 int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, const PiperWait* waits, std::uint32_t num_waits) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
-  if (rank.queues[queue].meeting) return gpu.fail_at(rank, action, kBadJob, "an action stands behind a communication whose members come after it");
+  if (rank.queues[queue].in_comm) return gpu.fail_at(rank, action, kBadJob, "an action stands behind a communication whose members come after it");
   for (std::uint32_t w = 0; w < num_waits; ++w) {
     const PiperWait& wait = waits[w];
     if (active->step < wait.distance || (gpu.behind_steps && wait.distance > 0)) continue;

@@ -52,7 +52,7 @@ void GpuSteps::begin_run(const DeviceRun& run) {
     for (GpuQueue& queue : rank->queues) {
       *queue.progress = 0;
       queue.enqueued = 0;
-      queue.meeting = false;
+      queue.in_comm = false;
     }
     for (std::vector<std::uint64_t>& recorded : rank->program().recorded) std::fill(recorded.begin(), recorded.end(), 0);
   }

@@ -11,31 +11,31 @@ namespace piper::runtime::cuda {
 
 std::optional<Failure> Loopback::connect(Phase phase) {
   const auto p = static_cast<std::size_t>(phase);
-  Meetings found;
-  if (auto failure = find_meetings({gpu_.job.ranks, gpu_.job.num_ranks}, phase, found)) return failure;
+  MatchedComms found;
+  if (auto failure = match_communications({gpu_.job.ranks, gpu_.job.num_ranks}, phase, found)) return failure;
   at_[p] = std::move(found.at);
-  std::vector<Meeting>& meetings = meetings_[p];
+  std::vector<MatchedComm>& matched = matched_[p];
   std::map<std::uint32_t, Event> done;  // by communicator
-  for (const std::vector<MeetingMember>& members : found.list) {
-    Meeting& meeting = meetings.emplace_back();
+  for (const std::vector<CommMember>& members : found.list) {
+    MatchedComm& comm = matched.emplace_back();
     Event& event = done[members.front().operation.communicator->id];
     if (event == nullptr && !gpu_.done(gpu_.driver->create_event(&event), "cuEventCreate")) return gpu_.failure;
-    meeting.done = event;
-    for (const MeetingMember& each : members) {
-      Member& member = meeting.members.emplace_back(Member{gpu_.ranks[each.rank].get(), each.queue, each.action, each.operation, {}});
+    comm.done = event;
+    for (const CommMember& each : members) {
+      Member& member = comm.members.emplace_back(Member{gpu_.ranks[each.rank].get(), each.queue, each.action, each.operation, {}});
       member.operation.arena = member.rank->arena;
       member.operation.host = member.rank->host;
     }
     std::vector<const Operation*> operations;
-    for (const Member& member : meeting.members) operations.push_back(&member.operation);
-    for (std::uint32_t part = 0; part < operations[0]->action->num_parts; ++part) plan_part(meeting, operations, part);
+    for (const Member& member : comm.members) operations.push_back(&member.operation);
+    for (std::uint32_t part = 0; part < operations[0]->action->num_parts; ++part) plan_part(comm, operations, part);
   }
-  return upload_tables(meetings);
+  return upload_tables(matched);
 }
 
-void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> members, std::uint32_t part) {
+void Loopback::plan_part(MatchedComm& comm, std::span<const Operation* const> members, std::uint32_t part) {
   const Operation& head = *members[0];
-  const PiperPart& first = head.parts[part];
+  const PiperMessagePart& first = head.parts[part];
   const std::uint32_t op = head.action->op;
   const std::uint64_t size = element_bytes(first.dtype), elements = first.elements;
   if (elements == 0) return;
@@ -44,14 +44,14 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
   const auto block = [&](std::size_t owner) { return piper_block(elements, static_cast<std::uint32_t>(members.size()), static_cast<std::uint32_t>(owner)); };
   const auto own = [&](std::size_t owner) { return in_own(members[owner]->parts[part], block(owner), block(owner).first) * size; };
   const auto copy = [&](unsigned char* to, const unsigned char* from, std::uint64_t count) {
-    if (to != from) meeting.copies.push_back({to, from, count * size});
+    if (to != from) comm.copies.push_back({to, from, count * size});
   };
-  if (first.flags & PIPER_CLEARS) {
-    for (Member& member : meeting.members) member.cleared.emplace_back(out(member.operation), elements * size);
+  if (first.flags & PIPER_ZERO_FILL) {
+    for (Member& member : comm.members) member.cleared.emplace_back(out(member.operation), elements * size);
     return;
   }
   const auto sum_of = [&](const PiperStretch& of) {
-    Sum& sum = meeting.sums.emplace_back();
+    Sum& sum = comm.sums.emplace_back();
     for (const Operation* member : members) {
       if (contributes(*member, part)) sum.in.push_back(in(*member) + of.first * size);
     }
@@ -70,10 +70,10 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
         if (block(owner).extent == 0) continue;
         Sum* sum = sum_of(block(owner));
         sum->out.push_back(out(*members[owner]) + own(owner));
-        sum->adds = members[owner]->parts[part].flags & PIPER_ADDS ? 1 : 0;
+        sum->adds = members[owner]->parts[part].flags & PIPER_ACCUMULATE ? 1 : 0;
       }
       return;
-    case PIPER_GATHER:
+    case PIPER_ALL_GATHER:
       for (std::size_t owner = 0; owner < members.size(); ++owner) {
         if (block(owner).extent == 0) continue;
         for (const Operation* member : members) copy(out(*member) + block(owner).first * size, in(*members[owner]) + own(owner), block(owner).extent);
@@ -92,10 +92,10 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
 }
 
 /// Uploads the operand addresses of all sums into one piece of device memory.
-std::optional<Failure> Loopback::upload_tables(std::vector<Meeting>& meetings) {
+std::optional<Failure> Loopback::upload_tables(std::vector<MatchedComm>& matched) {
   std::vector<const void*> table;
-  for (const Meeting& meeting : meetings) {
-    for (const Sum& sum : meeting.sums) {
+  for (const MatchedComm& comm : matched) {
+    for (const Sum& sum : comm.sums) {
       table.insert(table.end(), sum.in.begin(), sum.in.end());
       table.insert(table.end(), sum.out.begin(), sum.out.end());
     }
@@ -104,8 +104,8 @@ std::optional<Failure> Loopback::upload_tables(std::vector<Meeting>& meetings) {
   unsigned char* at = nullptr;
   const std::uint64_t bytes = table.size() * sizeof(void*);
   if (!gpu_.done(gpu_.driver->allocate(bytes, &at), "cuMemAlloc") || !gpu_.upload(*gpu_.ranks.front(), at, table.data(), bytes)) return gpu_.failure;
-  for (Meeting& meeting : meetings) {
-    for (Sum& sum : meeting.sums) {
+  for (MatchedComm& comm : matched) {
+    for (Sum& sum : comm.sums) {
       sum.table = at;
       at += (sum.in.size() + sum.out.size()) * sizeof(void*);
     }
@@ -114,41 +114,41 @@ std::optional<Failure> Loopback::upload_tables(std::vector<Meeting>& meetings) {
 }
 
 void Loopback::part() {
-  for (Meeting& meeting : meetings_[static_cast<std::size_t>(gpu_.phase)]) meeting.arrived = 0;
+  for (MatchedComm& comm : matched_[static_cast<std::size_t>(gpu_.phase)]) comm.arrived = 0;
   for (const auto& rank : gpu_.ranks) {
-    for (GpuQueue& queue : rank->queues) queue.meeting = false;
+    for (GpuQueue& queue : rank->queues) queue.in_comm = false;
   }
 }
 
 int Loopback::arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) {
-  Meeting& meeting = meetings_[static_cast<std::size_t>(gpu_.phase)][at_[static_cast<std::size_t>(gpu_.phase)][rank.index][queue][position]];
+  MatchedComm& comm = matched_[static_cast<std::size_t>(gpu_.phase)][at_[static_cast<std::size_t>(gpu_.phase)][rank.index][queue][position]];
   GpuQueue& own = rank.queues[queue];
-  own.meeting = true;
-  for (const Member& member : meeting.members) {
+  own.in_comm = true;
+  for (const Member& member : comm.members) {
     if (member.rank != &rank) continue;
     for (const auto& [at, bytes] : member.cleared) {
       if (!gpu_.done(gpu_.driver->fill(own.stream, at, 0, bytes), "cuMemsetD8Async", &rank, action)) return 1;
     }
   }
   if (!gpu_.done(gpu_.driver->record(own.ready, own.stream), "cuEventRecord", &rank, action)) return 1;
-  if (++meeting.arrived < meeting.members.size()) return 0;
-  meeting.arrived = 0;
-  return move(meeting);
+  if (++comm.arrived < comm.members.size()) return 0;
+  comm.arrived = 0;
+  return move(comm);
 }
 
-int Loopback::move(Meeting& meeting) {
+int Loopback::move(MatchedComm& comm) {
   Driver& driver = *gpu_.driver;
-  const Member& mover = meeting.members[meeting.mover()];
+  const Member& mover = comm.members[comm.mover()];
   const Stream stream = mover.rank->queues[mover.queue].stream;
   const auto done = [&](Status status, const char* call) { return gpu_.done(status, call, mover.rank, mover.action); };
-  for (const Member& member : meeting.members) {
+  for (const Member& member : comm.members) {
     const GpuQueue& queue = member.rank->queues[member.queue];
     if (queue.stream != stream && !done(driver.wait(stream, queue.ready), "cuStreamWaitEvent")) return 1;
   }
-  for (const Copy& copy : meeting.copies) {
+  for (const Copy& copy : comm.copies) {
     if (!done(driver.copy(stream, copy.to, copy.from, copy.bytes), "cuMemcpyAsync")) return 1;
   }
-  for (const Sum& sum : meeting.sums) {
+  for (const Sum& sum : comm.sums) {
     constexpr std::uint64_t kThreads = 256, kMostBlocks = 2048;
     const std::uint64_t blocks = std::min((sum.elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
     const void *const in = sum.table, *const out = sum.table + sum.in.size() * sizeof(void*);
@@ -156,11 +156,11 @@ int Loopback::move(Meeting& meeting) {
     const void* const arguments[] = {&in, &num_in, &out, &num_out, &sum.elements, &stride, &sum.adds};
     if (!done(driver.launch(stream, gpu_.kernels.sums.at(sum.dtype), blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
   }
-  if (!done(driver.record(meeting.done, stream), "cuEventRecord")) return 1;
-  for (const Member& member : meeting.members) {
+  if (!done(driver.record(comm.done, stream), "cuEventRecord")) return 1;
+  for (const Member& member : comm.members) {
     GpuQueue& queue = member.rank->queues[member.queue];
-    if (queue.stream != stream && !done(driver.wait(queue.stream, meeting.done), "cuStreamWaitEvent")) return 1;
-    queue.meeting = false;
+    if (queue.stream != stream && !done(driver.wait(queue.stream, comm.done), "cuStreamWaitEvent")) return 1;
+    queue.in_comm = false;
     if (gpu_.end_action(*member.rank, member.queue, member.action) != 0) return 1;
   }
   return 0;

@@ -13,7 +13,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/exchange.h"
-#include "runtime/transport/meetings.h"
+#include "runtime/transport/match_communications.h"
 
 namespace piper::runtime::cuda {
 
@@ -46,7 +46,7 @@ class Loopback final : public Exchange {
     std::uint64_t elements = 0;
     std::uint32_t dtype = 0, adds = 0;
   };
-  struct Meeting {
+  struct MatchedComm {
     std::vector<Member> members;
     std::size_t arrived = 0;
     Event done = nullptr;  // of its communicator
@@ -56,12 +56,12 @@ class Loopback final : public Exchange {
     std::size_t mover() const { return members.size() == 2 && members[1].operation.action->op == PIPER_RECV ? 1 : 0; }
   };
 
-  void plan_part(Meeting& meeting, std::span<const Operation* const> members, std::uint32_t part);
-  std::optional<Failure> upload_tables(std::vector<Meeting>& meetings);
-  int move(Meeting& meeting);
+  void plan_part(MatchedComm& comm, std::span<const Operation* const> members, std::uint32_t part);
+  std::optional<Failure> upload_tables(std::vector<MatchedComm>& matched);
+  int move(MatchedComm& comm);
 
   Gpu& gpu_;
-  std::vector<Meeting> meetings_[2];  // by Phase
+  std::vector<MatchedComm> matched_[2];  // by Phase
   std::vector<std::vector<std::vector<std::uint32_t>>> at_[2];  // by Phase, rank, stream, position: the matched communication
 };
 

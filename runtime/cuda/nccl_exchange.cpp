@@ -60,10 +60,10 @@ bool NcclExchange::finalize_all() {
 
 std::optional<Failure> NcclExchange::connect(Phase phase) {
   zero_bytes_ = 0;
-  Meetings meetings;
-  if (auto failure = find_meetings({whole_.ranks, whole_.num_ranks}, phase, meetings)) return failure;
+  MatchedComms matched;
+  if (auto failure = match_communications({whole_.ranks, whole_.num_ranks}, phase, matched)) return failure;
   if (auto failure = open_communicators(phase)) return failure;
-  if (auto failure = plan(phase, meetings)) return failure;
+  if (auto failure = plan(phase, matched)) return failure;
   if (auto failure = place_scratch(phase)) return failure;
   return exchange_elements(phase);
 }
@@ -139,31 +139,31 @@ std::optional<Failure> NcclExchange::open_communicator(const PiperCommunicator& 
   return std::nullopt;
 }
 
-std::optional<Failure> NcclExchange::plan(Phase phase, const Meetings& meetings) {
+std::optional<Failure> NcclExchange::plan(Phase phase, const MatchedComms& matched) {
   const auto p = static_cast<std::size_t>(phase);
-  for (const std::vector<std::uint32_t>& of_queue : meetings.at[self_]) {
+  for (const std::vector<std::uint32_t>& of_queue : matched.at[self_]) {
     std::vector<Communication>& planned = communications_[p].emplace_back();
     for (const std::uint32_t number : of_queue) {
-      const std::vector<MeetingMember>& meeting = meetings.list[number];
+      const std::vector<CommMember>& matched_comm = matched.list[number];
       Communication& made = planned.emplace_back();
-      const std::size_t self = static_cast<std::size_t>(std::find_if(meeting.begin(), meeting.end(), [&](const MeetingMember& each) { return each.rank == self_; }) - meeting.begin());
-      const PiperCommAction& action = *meeting[self].operation.action;
-      if (!stays_on_machine(action.op)) made.communicator = known_.at(meeting[self].operation.communicator->id);
-      for (std::uint32_t part = 0; part < action.num_parts; ++part) plan_part(made, meeting, self, part);
+      const std::size_t self = static_cast<std::size_t>(std::find_if(matched_comm.begin(), matched_comm.end(), [&](const CommMember& each) { return each.rank == self_; }) - matched_comm.begin());
+      const PiperCommAction& action = *matched_comm[self].operation.action;
+      if (!stays_on_machine(action.op)) made.communicator = known_.at(matched_comm[self].operation.communicator->id);
+      for (std::uint32_t part = 0; part < action.num_parts; ++part) plan_part(made, matched_comm, self, part);
     }
   }
   return std::nullopt;
 }
 
-void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMember>& meeting, std::size_t self, std::uint32_t number) {
-  Operation own = meeting[self].operation;
+void NcclExchange::plan_part(Communication& made, const std::vector<CommMember>& matched_comm, std::size_t self, std::uint32_t number) {
+  Operation own = matched_comm[self].operation;
   own.arena = gpu_.ranks[0]->arena;
   own.host = gpu_.ranks[0]->host;
-  const PiperPart& part = own.parts[number];
+  const PiperMessagePart& part = own.parts[number];
   const std::uint32_t op = own.action->op;
   const std::uint64_t size = element_bytes(part.dtype);
   if (part.elements == 0) return;
-  if (part.flags & PIPER_CLEARS) {
+  if (part.flags & PIPER_ZERO_FILL) {
     made.cleared.emplace_back(part_at(own, part, part.out), part.elements * size);
     return;
   }
@@ -180,18 +180,18 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
       return call(NcclKind::all_reduce, gives ? in : out(), out(), part.elements);
     case PIPER_ALL_GATHER_V: {
       std::size_t owner = 0;
-      while (!contributes(meeting[owner].operation, number)) ++owner;
+      while (!contributes(matched_comm[owner].operation, number)) ++owner;
       return call(NcclKind::broadcast, self == owner ? in : out(), out(), part.elements, static_cast<std::uint32_t>(owner));
     }
     case PIPER_REDUCE_SCATTER: return plan_reduce_scatter(made, own, part, in);
-    case PIPER_GATHER: return plan_gather(made, own, part, in);
+    case PIPER_ALL_GATHER: return plan_all_gather(made, own, part, in);
     case PIPER_OFFLOAD: made.copies.push_back({NcclKind::send, in, own.host + part.out, part.elements * size, 0, 0}); return;
     case PIPER_FETCH: made.copies.push_back({NcclKind::receive, own.host + part.in, out(), part.elements * size, 0, 0}); return;
   }
 }
 
 /// Shards of one size are one call, others a sum for each owner. `in`: null if this member adds nothing.
-void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in) {
+void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own, const PiperMessagePart& part, const unsigned char* in) {
   const std::uint64_t size = element_bytes(part.dtype);
   const std::uint32_t members = own.communicator->num_members, self = own.communicator->self;
   const bool equal = part.elements % members == 0;
@@ -201,7 +201,7 @@ void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own
     if (block.extent == 0) continue;
     const unsigned char* const from = in == nullptr || equal ? in : in + block.first * size;
     unsigned char* const to = owner == self ? part_at(own, part, part.out) + in_own(part, block, block.first) * size : nullptr;
-    if (to != nullptr && (part.flags & PIPER_ADDS)) {
+    if (to != nullptr && (part.flags & PIPER_ACCUMULATE)) {
       made.adds.push_back({.call = made.calls.size(), .offset = made.scratch, .to = to, .elements = block.extent, .dtype = part.dtype});
       made.scratch += round_up(block.extent * size, kLine);
     }
@@ -210,7 +210,7 @@ void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own
 }
 
 /// Shards of one size are one call, others are broadcast by their owners.
-void NcclExchange::plan_gather(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in) {
+void NcclExchange::plan_all_gather(Communication& made, const Operation& own, const PiperMessagePart& part, const unsigned char* in) {
   const std::uint64_t size = element_bytes(part.dtype);
   const std::uint32_t members = own.communicator->num_members, self = own.communicator->self;
   const bool equal = part.elements % members == 0;

@@ -19,7 +19,7 @@
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/nccl.h"
 #include "runtime/processes/process_group.h"
-#include "runtime/transport/meetings.h"
+#include "runtime/transport/match_communications.h"
 
 namespace piper::runtime::cuda {
 
@@ -56,10 +56,10 @@ class NcclExchange final : public Exchange {
     std::uint64_t scratch = 0;                    // bytes
   };
 
-  std::optional<Failure> plan(Phase phase, const Meetings& meetings);
-  void plan_part(Communication& made, const std::vector<MeetingMember>& meeting, std::size_t self, std::uint32_t part);
-  void plan_reduce_scatter(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in);
-  void plan_gather(Communication& made, const Operation& own, const PiperPart& part, const unsigned char* in);
+  std::optional<Failure> plan(Phase phase, const MatchedComms& matched);
+  void plan_part(Communication& made, const std::vector<CommMember>& matched_comm, std::size_t self, std::uint32_t part);
+  void plan_reduce_scatter(Communication& made, const Operation& own, const PiperMessagePart& part, const unsigned char* in);
+  void plan_all_gather(Communication& made, const Operation& own, const PiperMessagePart& part, const unsigned char* in);
   /// The communicators for communications with other processes, by number, in the order of all ranks.
   std::map<std::uint32_t, const PiperCommunicator*> used(Phase phase) const;
   std::optional<Failure> open_communicators(Phase phase);

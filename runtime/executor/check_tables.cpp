@@ -20,8 +20,8 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) { retu
 constexpr std::uint32_t flags_of(std::uint32_t op) {
   switch (static_cast<PiperCommOp>(op)) {
     case PIPER_SEND: case PIPER_RECV: case PIPER_ALL_REDUCE: case PIPER_ALL_GATHER_V: case PIPER_OFFLOAD: case PIPER_FETCH: return 0;
-    case PIPER_REDUCE_SCATTER: return PIPER_OWN_BLOCK | PIPER_ADDS | PIPER_CLEARS;
-    case PIPER_GATHER: return PIPER_OWN_BLOCK;
+    case PIPER_REDUCE_SCATTER: return PIPER_SHARD_ONLY | PIPER_ACCUMULATE | PIPER_ZERO_FILL;
+    case PIPER_ALL_GATHER: return PIPER_SHARD_ONLY;
   }
   return 0;
 }
@@ -37,18 +37,18 @@ std::optional<Failure> check_stretches(std::uint32_t rank, const PiperProgram& p
   return std::nullopt;
 }
 
-std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator& communicator, const PiperStretch* stretches, std::uint32_t op, const PiperPart& part) {
+std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator& communicator, const PiperStretch* stretches, std::uint32_t op, const PiperMessagePart& part) {
   if (dtype_name(part.dtype) == nullptr) return bad(rank, "a part has an unknown dtype");
   if ((part.flags & ~flags_of(op)) != 0) return bad(rank, "a part has a flag that its operation does not know");
   if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
   if (part.stretch != PIPER_NO_STRETCH && (part.stretch >= program.num_stretches || part.elements != stretches[part.stretch].extent)) return bad(rank, "a part is not the interval that it names");
   const std::uint64_t size = element_bytes(part.dtype), first = part.stretch == PIPER_NO_STRETCH ? 0 : stretches[part.stretch].first;
   const auto reaches = [&](std::uint32_t where_alone) {
-    const bool alone = op == where_alone && (part.flags & PIPER_OWN_BLOCK) != 0;
+    const bool alone = op == where_alone && (part.flags & PIPER_SHARD_ONLY) != 0;
     return (first + (alone ? piper_block(part.elements, communicator.num_members, communicator.self).extent : part.elements)) * size;
   };
   const bool reads = op == PIPER_SEND || (op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
-  if (reads && !inside(part.in, reaches(PIPER_GATHER), op == PIPER_FETCH ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is read outside the arena");
+  if (reads && !inside(part.in, reaches(PIPER_ALL_GATHER), op == PIPER_FETCH ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is read outside the arena");
   if (op != PIPER_SEND && !inside(part.out, reaches(PIPER_REDUCE_SCATTER), op == PIPER_OFFLOAD ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is written outside the arena");
   return std::nullopt;
 }

@@ -4,8 +4,8 @@
 
 #include "runtime/data/step_data.h"
 #include "runtime/executor/check_tables.h"
-#include "runtime/executor/other_processes.h"
 #include "runtime/executor/parameters.h"
+#include "runtime/executor/peer_processes.h"
 #include "runtime/executor/step_loop.h"
 
 namespace piper::runtime {
@@ -25,7 +25,7 @@ struct Executor::Parts {
   const bool record;
   std::unique_ptr<StepData> data[2];  // by Phase
   std::uint64_t next_step;
-  std::optional<OtherProcesses> others;  // empty if all ranks are in this process
+  std::optional<PeerProcesses> peers;  // empty if all ranks are in this process
   std::unique_ptr<Device> device;
   std::vector<RecordedRank> recorded;
   std::optional<Failure> failure;  // nothing runs after it
@@ -39,23 +39,23 @@ struct Executor::Parts {
     if (!good(check_tables(job))) return false;
     if (processes.group != nullptr) {
       if (job.num_ranks != 1 || processes.whole->num_ranks != job.world) return good(Failure{.code = kBadJob, .message = "a process has one rank of all"});
-      others.emplace(processes, job);
+      peers.emplace(processes, job);
     }
     const std::span inputs(job.inputs, job.num_inputs);
     data[0] = open_data(job.data, inputs, job.seed, DataUse::training, failure, options.texts);
     if (!data[0]) return false;
     if (evaluates() && !(data[1] = open_held_out(job, failure, options.texts))) return false;
-    return device->open(job, options, processes, failure) && (!others || good(others->agree(*device)));
+    return device->open(job, options, processes, failure) && (!peers || good(peers->agree(*device)));
   }
 
   bool evaluates() const { return job.ranks[0].evaluation != nullptr; }
   /// With the ranks of other processes.
-  std::span<const PiperJobRank> all_ranks() const { return others ? others->ranks() : std::span(job.ranks, job.num_ranks); }
+  std::span<const PiperJobRank> all_ranks() const { return peers ? peers->ranks() : std::span(job.ranks, job.num_ranks); }
 
   std::optional<Failure> keep_recorded(std::uint64_t steps) {
     recorded = device->recorded(steps);
-    if (!others || recorded.empty()) return std::nullopt;
-    auto failure = others->collect(recorded);
+    if (!peers || recorded.empty()) return std::nullopt;
+    auto failure = peers->collect(recorded);
     return failure ? std::optional(device->located(std::move(*failure))) : std::nullopt;
   }
 
@@ -88,10 +88,10 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   DeviceRun asked{.phase = phase, .first_step = training ? parts.next_step : 0, .steps = steps, .data = parts.data[static_cast<std::size_t>(phase)].get()};
   asked.record = parts.record && training;
   // Another process may already be at a later step.
-  asked.stop = parts.others ? nullptr : &stop_requested_;
+  asked.stop = parts.peers ? nullptr : &stop_requested_;
   RunResult result;
   try {
-    StepLoop loop(parts.job, *parts.device, asked, stop_requested_, on_step, parts.others ? &*parts.others : nullptr);
+    StepLoop loop(parts.job, *parts.device, asked, stop_requested_, on_step, parts.peers ? &*parts.peers : nullptr);
     loop.run();
     result.steps = loop.told();
     result.failure = loop.failure();
@@ -99,9 +99,9 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   } catch (const std::bad_alloc&) {
     result.failure = no_memory();
   }
-  if (result.failure && parts.others) parts.others->group().fail(*result.failure);
+  if (result.failure && parts.peers) parts.peers->group().fail(*result.failure);
   if (training) parts.next_step += result.steps;
-  if (parts.others) parts.others->end_run(result.steps);
+  if (parts.peers) parts.peers->end_run(result.steps);
   parts.failure = result.failure;
   result.ended = result.failure ? Ended::failed : result.steps < steps ? Ended::stopped : Ended::finished;
   return result;
@@ -112,7 +112,7 @@ std::uint64_t Executor::next_step() const { return parts_->next_step; }
 
 std::optional<ParameterValues> Executor::read_parameter(std::string_view name, Part part) const {
   Device& device = *parts_->device;
-  if (parts_->others) return parts_->others->read_parameter(device, name, part);
+  if (parts_->peers) return parts_->peers->read_parameter(device, name, part);
   return collect_parameter(parts_->all_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes) { return device.read(rank, on_host, offset, bytes); });
 }
 std::vector<std::string> Executor::parameter_names() const { return counted_parameters(parts_->all_ranks()); }

@@ -18,17 +18,17 @@ constexpr std::chrono::microseconds kOthersLook(50);
 
 }  // namespace
 
-StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, OtherProcesses* others)
+StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, PeerProcesses* peers)
     : device_(device),
       run_(run),
       stop_(stop),
       on_step_(on_step),
-      others_(others),
-      most_(others != nullptr ? std::min(device.most_steps(), kMostBesideOthers) : device.most_steps()),
+      peers_(peers),
+      most_(peers != nullptr ? std::min(device.most_steps(), kMostBesideOthers) : device.most_steps()),
       reports_(job, run) {
   for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) slots_.push_back(&device.reports(rank));
-  if (others == nullptr) return;
-  for (const auto& slots : others->slots(run.phase)) slots_.push_back(slots.get());
+  if (peers == nullptr) return;
+  for (const auto& slots : peers->slots(run.phase)) slots_.push_back(slots.get());
 }
 
 void StepLoop::run() {
@@ -49,13 +49,13 @@ void StepLoop::run() {
 
 /// A device learns of a failure elsewhere only here.
 void StepLoop::take_failure_of_others() {
-  if (others_ != nullptr && others_->group().failed()) device_.fail(device_.located(*others_->group().failure()));
+  if (peers_ != nullptr && peers_->group().failed()) device_.fail(device_.located(*peers_->group().failure()));
 }
 
 bool StepLoop::goes_on() {
   take_failure_of_others();
   if (!device_lives()) return false;
-  if (others_ == nullptr && !stopped_ && (stop_.load() || failure_)) {
+  if (peers_ == nullptr && !stopped_ && (stop_.load() || failure_)) {
     stopped_ = true;
     begun_ = device_.take_back_steps();
   }
@@ -69,16 +69,16 @@ void StepLoop::begin_steps() {
 
 bool StepLoop::may_begin() {
   if (stopped_ || !device_lives()) return false;
-  if (others_ == nullptr) return true;
-  if (stop_.load()) others_->group().request_stop();
-  const ProcessGroup::Begin begin = others_->group().begin_step();
+  if (peers_ == nullptr) return true;
+  if (stop_.load()) peers_->group().request_stop();
+  const ProcessGroup::Begin begin = peers_->group().begin_step();
   stopped_ = begin == ProcessGroup::Begin::no;
   return begin == ProcessGroup::Begin::yes;
 }
 
 /// Reports the next step that has ended, once all its numbers are here.
 bool StepLoop::tell() {
-  if (told_ == ended_ || (others_ != nullptr && !others_->take(run_.phase, told_))) return false;
+  if (told_ == ended_ || (peers_ != nullptr && !peers_->take(run_.phase, told_))) return false;
   const StepRecord& record = reports_.take(told_, slots_);
   ++told_;
   if (on_step_ && !failure_) call_back(record);
@@ -94,14 +94,14 @@ void StepLoop::call_back(const StepRecord& record) {
     failure_ = Failure{.code = kBadJob, .message = "the callback of a step threw an exception"};
   }
   // The steps in flight end, unless they wait for processes that have stopped.
-  if (failure_ && others_ != nullptr) device_.fail(*failure_);
+  if (failure_ && peers_ != nullptr) device_.fail(*failure_);
 }
 
 void StepLoop::wait() {
   if (ended_ < begun_) {
     const std::uint64_t before = ended_;
     ended_ = device_.wait(before);
-    for (std::uint64_t step = before; others_ != nullptr && step < ended_; ++step) others_->send(run_.phase, step, *slots_.front());
+    for (std::uint64_t step = before; peers_ != nullptr && step < ended_; ++step) peers_->send(run_.phase, step, *slots_.front());
     return;
   }
   // The missing reports come from other processes, which may wait for steps in flight here.
@@ -126,7 +126,7 @@ void StepLoop::keep_failure() {
       failure_->step.reset();
     }
   }
-  if (failure_ && others_ != nullptr) others_->group().fail(*failure_);
+  if (failure_ && peers_ != nullptr) peers_->group().fail(*failure_);
 }
 
 }  // namespace piper::runtime

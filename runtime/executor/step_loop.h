@@ -13,15 +13,15 @@
 
 #include "runtime/device/device.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/other_processes.h"
+#include "runtime/executor/peer_processes.h"
 #include "runtime/executor/step_reports.h"
 
 namespace piper::runtime {
 
 class StepLoop {
  public:
-  /// `others`: null if all ranks are in this process. `stop`: once it is true no step begins that no rank, in any process, has reached.
-  StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, OtherProcesses* others);
+  /// `peers`: null if all ranks are in this process. `stop`: once it is true no step begins that no rank, in any process, has reached.
+  StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, PeerProcesses* peers);
 
   /// Returns when nothing is running. Throws std::bad_alloc; then nothing has begun.
   void run();
@@ -45,7 +45,7 @@ class StepLoop {
   const DeviceRun run_;
   const std::atomic<bool>& stop_;
   const OnStep& on_step_;
-  OtherProcesses* const others_;
+  PeerProcesses* const peers_;
   const std::uint64_t most_;                    // the maximum number of steps in flight
   StepReports reports_;
   std::vector<const ReportSlots*> slots_;

@@ -45,7 +45,7 @@ class Reader {
       if (launcher == std::end(kLaunchers)) return {{}, std::move(failure_)};
       read(*launcher);
     }
-    if (!failure_) read_meeting_place();
+    if (!failure_) read_rendezvous();
     if (failure_) return {{}, std::move(failure_)};
     return {std::move(launch_), {}};
   }
@@ -94,7 +94,7 @@ class Reader {
     }
   }
 
-  void read_meeting_place() {
+  void read_rendezvous() {
     launch_.host = text("MASTER_ADDR");
     const bool slurm = launch_.by == kSlurm;
     if (launch_.host.empty() && slurm) launch_.host = first_of_nodes(text("SLURM_STEP_NODELIST"));

@@ -14,9 +14,9 @@
 #include <set>
 #include <thread>
 
-#include "runtime/processes/meeting_point.h"
 #include "runtime/processes/messages.h"
 #include "runtime/processes/peer_text.h"
+#include "runtime/processes/rendezvous.h"
 #include "runtime/processes/sockets.h"
 
 namespace piper::runtime {
@@ -46,7 +46,7 @@ struct ProcessGroup::Parts {
   ~Parts() { close(wakes); }
 
   const Launch launch;
-  std::unique_ptr<MeetingPoint> point;  // rank 0's
+  std::unique_ptr<Rendezvous> rendezvous;  // rank 0's
   std::unique_ptr<Connection> connection;  // owned by the thread, except for `send`
   std::thread thread;
   const int wakes;
@@ -212,7 +212,7 @@ struct ProcessGroup::Parts {
 namespace {
 
 /// Finds the address of rank 0: that of the launch or, if an agent's store uses it, the one that rank 0 published in the store.
-std::optional<Failure> find_meeting_place(Launch& launch, const GroupOptions& options, const MeetingPoint* own) {
+std::optional<Failure> find_rendezvous(Launch& launch, const GroupOptions& options, const Rendezvous* own) {
   if (!launch.agent_store) return std::nullopt;
   if (own != nullptr) {
     auto failure = options.agent_store.set(launch, address_key(launch), std::to_string(own->port()));
@@ -252,21 +252,21 @@ ProcessGroup::ProcessGroup(std::unique_ptr<Parts> parts) : parts_(std::move(part
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& told, const GroupOptions& options, Failure& failure) {
   Launch launch = told;
-  std::unique_ptr<MeetingPoint> point;
-  if (launch.rank == 0 && !(point = MeetingPoint::open(launch, options.seconds, failure))) return nullptr;
-  if (auto wrong = find_meeting_place(launch, options, point.get())) {
+  std::unique_ptr<Rendezvous> rendezvous;
+  if (launch.rank == 0 && !(rendezvous = Rendezvous::open(launch, options.seconds, failure))) return nullptr;
+  if (auto wrong = find_rendezvous(launch, options, rendezvous.get())) {
     failure = std::move(*wrong);
     return nullptr;
   }
   const Clock::time_point until = Clock::now() + span(options.seconds);
   bool stopped = false;
-  const int socket = point ? point->take_own_socket() : reach(launch, options, until, failure, stopped);
+  const int socket = rendezvous ? rendezvous->take_own_socket() : reach(launch, options, until, failure, stopped);
   if (socket < 0) return nullptr;
   std::unique_ptr<ProcessGroup> made(new ProcessGroup(std::make_unique<Parts>(launch)));
   Parts& parts = *made->parts_;
-  parts.point = std::move(point);
-  parts.connection = std::make_unique<Connection>(socket, kMaxMeetingBody);
-  if (parts.point) {
+  parts.rendezvous = std::move(rendezvous);
+  parts.connection = std::make_unique<Connection>(socket, kMaxRendezvousBody);
+  if (parts.rendezvous) {
     parts.heard = true;
     parts.first_process = this_process();
   } else {
@@ -276,7 +276,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& told, const Group
   std::unique_lock lock(parts.mutex);
   if (!parts.wait_until(lock, Clock::now() + kHeardWithin, options.stopped, [&] { return parts.heard; }) && !(options.stopped && options.stopped())) parts.keep_failure(parts.no_answer());
   const auto all_here = [&] {
-    if (parts.point && options.on_notice) std::ranges::for_each(parts.point->take_notices(), options.on_notice);
+    if (parts.rendezvous && options.on_notice) std::ranges::for_each(parts.rendezvous->take_notices(), options.on_notice);
     return parts.all_here;
   };
   const bool came = parts.wait_until(lock, until + kAfter, options.stopped, all_here);
@@ -313,7 +313,7 @@ ProcessGroup::~ProcessGroup() {
   }
   if (parts.thread.joinable()) parts.thread.join();
   parts.connection.reset();
-  parts.point.reset();
+  parts.rendezvous.reset();
 }
 
 const Launch& ProcessGroup::launch() const { return parts_->launch; }

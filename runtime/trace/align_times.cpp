@@ -16,17 +16,17 @@ constexpr Nanoseconds kUnbounded = std::numeric_limits<Nanoseconds>::max();
 /// The start of rank `second` is at most this much after that of rank `first`.
 using Bounds = std::map<std::pair<std::size_t, std::size_t>, Nanoseconds>;
 
-bool gives(const MeetingMember& member) {
+bool gives(const CommMember& member) {
   const PiperCommAction& action = *member.operation.action;
   for (std::uint32_t part = 0; part < action.num_parts; ++part) {
-    const PiperPart& each = member.operation.parts[part];
-    if (each.elements > 0 && (each.flags & PIPER_CLEARS) == 0 && contributes(member.operation, part)) return true;
+    const PiperMessagePart& each = member.operation.parts[part];
+    if (each.elements > 0 && (each.flags & PIPER_ZERO_FILL) == 0 && contributes(member.operation, part)) return true;
   }
   return false;
 }
 
 /// A send may end before the receive.
-bool receives(const MeetingMember& member) { return member.operation.action->op != PIPER_SEND; }
+bool receives(const CommMember& member) { return member.operation.action->op != PIPER_SEND; }
 
 /// A member's communication as recorded.
 struct Attendance {
@@ -36,16 +36,16 @@ struct Attendance {
 };
 
 /// By matched communication.
-std::vector<std::vector<Attendance>> attendances(const Meetings& meetings, const std::vector<RecordedRank>& recorded) {
-  std::vector<std::vector<Attendance>> attended(meetings.list.size());
+std::vector<std::vector<Attendance>> attendances(const MatchedComms& matched, const std::vector<RecordedRank>& recorded) {
+  std::vector<std::vector<Attendance>> attended(matched.list.size());
   for (std::size_t rank = 0; rank < recorded.size(); ++rank) {
     for (const RecordedAction& action : recorded[rank].actions) {
-      const auto& queues = meetings.at[rank];
+      const auto& queues = matched.at[rank];
       if (action.stream >= queues.size() || action.position >= queues[action.stream].size()) continue;
-      const std::uint32_t meeting = queues[action.stream][action.position];
-      const auto& members = meetings.list[meeting];
-      const auto member = std::find_if(members.begin(), members.end(), [&](const MeetingMember& each) { return each.rank == rank; });
-      attended[meeting].push_back({rank, gives(*member), receives(*member), static_cast<Nanoseconds>(action.begin_ns), static_cast<Nanoseconds>(action.end_ns)});
+      const std::uint32_t comm = queues[action.stream][action.position];
+      const auto& members = matched.list[comm];
+      const auto member = std::find_if(members.begin(), members.end(), [&](const CommMember& each) { return each.rank == rank; });
+      attended[comm].push_back({rank, gives(*member), receives(*member), static_cast<Nanoseconds>(action.begin_ns), static_cast<Nanoseconds>(action.end_ns)});
     }
   }
   return attended;
@@ -54,13 +54,13 @@ std::vector<std::vector<Attendance>> attendances(const Meetings& meetings, const
 /// `together`: also by the ends of communications in which all give and receive.
 Bounds bounds_of(const std::vector<std::vector<Attendance>>& attended, bool together) {
   Bounds bounds;
-  for (const std::vector<Attendance>& meeting : attended) {
-    const bool by_ends = together && std::all_of(meeting.begin(), meeting.end(), [](const Attendance& each) { return each.gives && each.receives; });
+  for (const std::vector<Attendance>& comm : attended) {
+    const bool by_ends = together && std::all_of(comm.begin(), comm.end(), [](const Attendance& each) { return each.gives && each.receives; });
     Nanoseconds shortest = kUnbounded;
-    for (const Attendance& each : meeting) shortest = std::min(shortest, each.end - each.begin);
-    for (const Attendance& from : meeting) {
+    for (const Attendance& each : comm) shortest = std::min(shortest, each.end - each.begin);
+    for (const Attendance& from : comm) {
       if (!from.gives) continue;
-      for (const Attendance& to : meeting) {
+      for (const Attendance& to : comm) {
         if (to.rank == from.rank || !to.receives) continue;
         // start of to + end of to >= start of from + begin of from
         const Nanoseconds most = to.end - (by_ends ? from.end - shortest : from.begin);
@@ -92,8 +92,8 @@ bool farthest(const Bounds& bounds, std::size_t ranks, bool turned, std::vector<
 
 }  // namespace
 
-void align_times(const Meetings& meetings, std::vector<RecordedRank>& recorded) {
-  const std::vector<std::vector<Attendance>> attended = attendances(meetings, recorded);
+void align_times(const MatchedComms& matched, std::vector<RecordedRank>& recorded) {
+  const std::vector<std::vector<Attendance>> attended = attendances(matched, recorded);
   std::vector<Nanoseconds> behind, before;
   for (const bool together : {true, false}) {
     const Bounds bounds = bounds_of(attended, together);

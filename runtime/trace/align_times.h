@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "runtime/trace/recorder.h"
-#include "runtime/transport/meetings.h"
+#include "runtime/transport/match_communications.h"
 
 namespace piper::runtime {
 
 /// Afterwards the earliest start of all is 0. Durations do not change.
-void align_times(const Meetings& meetings, std::vector<RecordedRank>& recorded);
+void align_times(const MatchedComms& matched, std::vector<RecordedRank>& recorded);
 
 }  // namespace piper::runtime

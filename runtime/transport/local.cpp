@@ -49,7 +49,7 @@ const char* disagreement_of(std::span<const Operation* const> members, const Ope
   for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
     if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
     if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
-    if (member.parts[i].flags & PIPER_CLEARS) continue;
+    if (member.parts[i].flags & PIPER_ZERO_FILL) continue;
     if (op != PIPER_SEND && op != PIPER_RECV && !contributor(members, i)) return "no member contributes a value";
   }
   return nullptr;
@@ -102,8 +102,8 @@ class LocalTransport final : public Transport {
  private:
   static void clear_padding(const Operation& operation) {
     for (std::uint32_t i = 0; i < operation.action->num_parts; ++i) {
-      const PiperPart& part = operation.parts[i];
-      if (part.flags & PIPER_CLEARS) std::memset(operation.arena + part.out, 0, part.elements * element_bytes(part.dtype));
+      const PiperMessagePart& part = operation.parts[i];
+      if (part.flags & PIPER_ZERO_FILL) std::memset(operation.arena + part.out, 0, part.elements * element_bytes(part.dtype));
     }
   }
 
@@ -131,16 +131,16 @@ class LocalTransport final : public Transport {
     const std::uint32_t parts = channel.members[0]->action->num_parts;
     std::uint64_t budget = std::max<std::uint64_t>(kSumBytes, 2 * kSliceBytes / channel.members.size());
     while (channel.part < parts) {
-      const PiperPart& part = channel.members[0]->parts[channel.part];
+      const PiperMessagePart& part = channel.members[0]->parts[channel.part];
       const std::uint64_t size = element_bytes(part.dtype);
-      if (channel.done < part.elements && !(part.flags & PIPER_CLEARS)) {
+      if (channel.done < part.elements && !(part.flags & PIPER_ZERO_FILL)) {
         if (budget < size) return;
         const std::uint64_t count = std::min(part.elements - channel.done, budget / size);
         move_elements(channel, channel.done, count);
         channel.done += count;
         budget -= count * size;
       }
-      if (channel.done < part.elements && !(part.flags & PIPER_CLEARS)) return;
+      if (channel.done < part.elements && !(part.flags & PIPER_ZERO_FILL)) return;
       ++channel.part;
       channel.done = 0;
     }
@@ -168,7 +168,7 @@ class LocalTransport final : public Transport {
           reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { give_block(owner, channel, block, at, n); });
         });
         return;
-      case PIPER_GATHER:
+      case PIPER_ALL_GATHER:
         by_blocks(channel, first, count, [&](const Operation& owner, const PiperStretch& block, std::uint64_t from, std::uint64_t elements) {
           copy_to_all(channel, owner, in_own(owner.parts[channel.part], block, from), from, elements);
         });
@@ -185,10 +185,10 @@ class LocalTransport final : public Transport {
   static unsigned char* out(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].out); }
 
   void give_block(const Operation& owner, const Channel& channel, const PiperStretch& block, std::uint64_t at, std::uint64_t count) {
-    const PiperPart& part = owner.parts[channel.part];
+    const PiperMessagePart& part = owner.parts[channel.part];
     const std::uint64_t size = element_bytes(part.dtype);
     unsigned char* const to = out(owner, channel.part) + in_own(part, block, at) * size;
-    if (part.flags & PIPER_ADDS) {
+    if (part.flags & PIPER_ACCUMULATE) {
       add_to(part.dtype, to, sum_, count);
     } else {
       std::memcpy(to, sum_, count * size);
@@ -256,7 +256,7 @@ const char* disagreement(std::span<const Operation* const> members, std::size_t&
   return nullptr;
 }
 
-unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset) {
+unsigned char* part_at(const Operation& member, const PiperMessagePart& part, std::uint64_t offset) {
   const std::uint64_t first = part.stretch == PIPER_NO_STRETCH ? 0 : member.stretches[part.stretch].first;
   return member.arena + offset + first * element_bytes(part.dtype);
 }
@@ -273,7 +273,7 @@ std::string_view comm_op_name(std::uint32_t op) {
     case PIPER_ALL_REDUCE: return "all_reduce";
     case PIPER_ALL_GATHER_V: return "all_gather_v";
     case PIPER_REDUCE_SCATTER: return "reduce_scatter";
-    case PIPER_GATHER: return "gather";
+    case PIPER_ALL_GATHER: return "all_gather";
     case PIPER_OFFLOAD: return "offload";
     case PIPER_FETCH: return "fetch";
     default: return "unknown";

@@ -12,7 +12,7 @@ void RecordingTransport::start(Operation& operation) {
   text += comm_op_name(operation.action->op);
   text += ' ' + std::to_string(operation.action->identity);
   for (std::uint32_t i = 0; i < operation.action->num_parts; ++i) {
-    const PiperPart& part = operation.parts[i];
+    const PiperMessagePart& part = operation.parts[i];
     text += ' ';
     text += dtype_name(part.dtype);
     text += '[' + std::to_string(part.elements) + ']';

@@ -21,7 +21,7 @@ enum class OperationState : std::uint8_t { pending, done, failed };
 /// One member's side of one communication, from start to end. The caller owns it and keeps it in place while it is pending.
 struct Operation {
   const PiperCommAction* action = nullptr;
-  const PiperPart* parts = nullptr;  // action->num_parts of them
+  const PiperMessagePart* parts = nullptr;  // action->num_parts of them
   unsigned char* arena = nullptr;
   unsigned char* host = nullptr;      // the rank's arena in the memory of the host
   const PiperStretch* stretches = nullptr;  // of the rank
@@ -33,10 +33,10 @@ struct Operation {
 };
 
 /// The start of a part in the member's arena; `offset` is its `in` or `out`.
-unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset);
+unsigned char* part_at(const Operation& member, const PiperMessagePart& part, std::uint64_t offset);
 
 /// The position of element `at` of a part in the buffer of the shard's owner.
-inline std::uint64_t in_own(const PiperPart& part, const PiperStretch& block, std::uint64_t at) { return part.flags & PIPER_OWN_BLOCK ? at - block.first : at; }
+inline std::uint64_t in_own(const PiperMessagePart& part, const PiperStretch& block, std::uint64_t at) { return part.flags & PIPER_SHARD_ONLY ? at - block.first : at; }
 /// Whether the member contributes to a part; `contributor` gives the first member that does, or null.
 inline bool contributes(const Operation& member, std::uint32_t part) { return member.parts[part].in != PIPER_NO_OFFSET; }
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part);

@@ -166,13 +166,13 @@ TEST(CudaBlocksText, SaysWhoseBlockEachIs) {
   const std::uint32_t group = job.group({0, 1, 2});
   for (std::uint32_t r = 0; r < 3; ++r) {
     runtime::HandProgram& program = job.rank(r);
-    PiperPart sum = runtime::HandProgram::part<float>(1024, 2048, 7), values = runtime::HandProgram::part<float>(2048, 4096, 7), equal = runtime::HandProgram::part<float>(1024, 2048, 6);
-    sum.flags = PIPER_OWN_BLOCK | PIPER_ADDS;
-    values.flags = PIPER_OWN_BLOCK;
+    PiperMessagePart sum = runtime::HandProgram::part<float>(1024, 2048, 7), values = runtime::HandProgram::part<float>(2048, 4096, 7), equal = runtime::HandProgram::part<float>(1024, 2048, 6);
+    sum.flags = PIPER_SHARD_ONLY | PIPER_ACCUMULATE;
+    values.flags = PIPER_SHARD_ONLY;
     program.communicate("blocks", PIPER_REDUCE_SCATTER, group, 1, {sum}, {});
-    program.communicate("blocks", PIPER_GATHER, group, 2, {values}, {});
+    program.communicate("blocks", PIPER_ALL_GATHER, group, 2, {values}, {});
     program.communicate("blocks", PIPER_REDUCE_SCATTER, group, 3, {equal}, {});
-    program.communicate("blocks", PIPER_GATHER, group, 4, {equal}, {});
+    program.communicate("blocks", PIPER_ALL_GATHER, group, 4, {equal}, {});
   }
   job.finish();
   EXPECT_EQ(backend::cuda::print_calls(printable(job.rank(0).tables()), {}, {}, {}, {3}), R"(enqueue : 4 actions on 2 streams

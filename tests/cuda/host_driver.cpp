@@ -247,9 +247,9 @@ bool HostDriver::step() {
   return false;
 }
 
-Status HostDriver::enqueue_meeting(Stream handle, std::function<HostTries()> begin, std::shared_ptr<void> kept) {
+Status HostDriver::enqueue_comm(Stream handle, std::function<HostTries()> begin, std::shared_ptr<void> kept) {
   auto* const stream = real<HostStream>(handle);
-  if (const Status status = enqueue(handle, {.kind = HostCall::Kind::meeting}, {})) return status;
+  if (const Status status = enqueue(handle, {.kind = HostCall::Kind::comm}, {})) return status;
   if (stream->captured != nullptr) {
     capture_->nodes.back().begin = std::move(begin);
     capture_->kept.push_back(std::move(kept));

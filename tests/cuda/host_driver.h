@@ -19,7 +19,7 @@ namespace piper::test {
 
 /// The calls of the driver, in order.
 struct HostCall {
-  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, attend, graph, meeting } kind = Kind::record;
+  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, attend, graph, comm } kind = Kind::record;
   std::uint32_t stream = 0;
   std::uint32_t event = 0;            // record, wait
   std::uint64_t version = 0;          // the number of records of the event so far; wait: 0 if there is none
@@ -85,7 +85,7 @@ class HostDriver final : public TestDriver {
                      void* workspace, std::uint64_t workspace_bytes) override;
 
   /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph that contains it; that graph keeps `kept` until it is dropped.
-  Status enqueue_meeting(Stream stream, std::function<HostTries()> begin, std::shared_ptr<void> kept);
+  Status enqueue_comm(Stream stream, std::function<HostTries()> begin, std::shared_ptr<void> kept);
 
   /// Whether these bytes lie in one allocation of the device.
   bool holds(const void* at, std::uint64_t bytes) const;

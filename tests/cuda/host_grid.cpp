@@ -55,7 +55,7 @@ constexpr std::size_t kStack = 64 * 1024;
 constexpr unsigned kWarp = 32;
 
 /// A barrier of some threads of a block.
-struct Meeting {
+struct Rendezvous {
   unsigned expected = 0, arrived = 0;
   std::uint64_t round = 0;
   int any = 0, result = 0;
@@ -130,21 +130,21 @@ class Block {
   };
 
   /// The threads of the own warp that the mask names: they meet at its lowest one.
-  Meeting& group(unsigned mask) {
+  Rendezvous& group(unsigned mask) {
     EXPECT_NE(mask >> (now_ % kWarp) & 1u, 0u) << "a thread is not in the mask that it waits with";
-    Meeting& meeting = warps_[now_ / kWarp * kWarp + static_cast<unsigned>(std::countr_zero(mask))];
-    meeting.expected = std::min(static_cast<unsigned>(std::popcount(mask)), static_cast<unsigned>(threads_.size()));
-    return meeting;
+    Rendezvous& rendezvous = warps_[now_ / kWarp * kWarp + static_cast<unsigned>(std::countr_zero(mask))];
+    rendezvous.expected = std::min(static_cast<unsigned>(std::popcount(mask)), static_cast<unsigned>(threads_.size()));
+    return rendezvous;
   }
-  void meet(Meeting& meeting) {
-    const std::uint64_t round = meeting.round;
-    if (++meeting.arrived == meeting.expected) {
-      meeting.arrived = 0;
-      meeting.result = std::exchange(meeting.any, 0);
-      ++meeting.round;
+  void meet(Rendezvous& rendezvous) {
+    const std::uint64_t round = rendezvous.round;
+    if (++rendezvous.arrived == rendezvous.expected) {
+      rendezvous.arrived = 0;
+      rendezvous.result = std::exchange(rendezvous.any, 0);
+      ++rendezvous.round;
     }
     const unsigned self = now_;
-    while (meeting.round == round) piper_test_switch(&threads_[self].context, scheduler_);
+    while (rendezvous.round == round) piper_test_switch(&threads_[self].context, scheduler_);
   }
   static void enter() {
     Block& block = *current_block;
@@ -158,8 +158,8 @@ class Block {
   Calls& calls_;
   const std::function<void()>& body_;
   std::vector<Thread> threads_;
-  std::vector<Meeting> warps_;
-  Meeting all_;
+  std::vector<Rendezvous> warps_;
+  Rendezvous all_;
   void* scheduler_ = nullptr;
   unsigned now_ = 0;
 };

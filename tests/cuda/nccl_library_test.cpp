@@ -11,7 +11,7 @@
 
 #include "backend/cuda/print_program.h"
 #include "runtime/cuda/cuda_device.h"
-#include "runtime/transport/meetings.h"
+#include "runtime/transport/match_communications.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/forked.h"
 #include "tests/laws/library_cases.h"
@@ -83,11 +83,11 @@ struct Occurs {
           copies |= action.op == PIPER_OFFLOAD || action.op == PIPER_FETCH;
           std::uint32_t own = 0;
           for (std::uint32_t p = 0; p < action.num_parts; ++p) {
-            const PiperPart& part = program.parts[action.first_part + p];
+            const PiperMessagePart& part = program.parts[action.first_part + p];
             own += part.in != PIPER_NO_OFFSET;
-            adds_nothing |= (action.op == PIPER_ALL_REDUCE || action.op == PIPER_REDUCE_SCATTER) && part.in == PIPER_NO_OFFSET && (part.flags & PIPER_CLEARS) == 0;
-            adds_to_something |= (part.flags & PIPER_ADDS) != 0;
-            padding |= (part.flags & PIPER_CLEARS) != 0;
+            adds_nothing |= (action.op == PIPER_ALL_REDUCE || action.op == PIPER_REDUCE_SCATTER) && part.in == PIPER_NO_OFFSET && (part.flags & PIPER_ZERO_FILL) == 0;
+            adds_to_something |= (part.flags & PIPER_ACCUMULATE) != 0;
+            padding |= (part.flags & PIPER_ZERO_FILL) != 0;
           }
           unequal_parts |= action.op == PIPER_ALL_GATHER_V && own * tables.ranks[r].communicators[action.communicator].num_members != action.num_parts;
         }
@@ -158,18 +158,18 @@ Calls made_calls(const std::string& path, const Calls& planned) {
 
 /// Per rank the meetings of a step in the order in which it enqueues them.
 std::vector<std::vector<std::uint32_t>> issue_orders(const PiperJob& tables, std::vector<std::size_t>& members) {
-  runtime::Meetings meetings;
-  EXPECT_FALSE(runtime::find_meetings({tables.ranks, tables.num_ranks}, runtime::Phase::training, meetings));
-  for (const auto& meeting : meetings.list) members.push_back(meeting.size());
+  runtime::MatchedComms matched;
+  EXPECT_FALSE(runtime::match_communications({tables.ranks, tables.num_ranks}, runtime::Phase::training, matched));
+  for (const auto& matched_comm : matched.list) members.push_back(matched_comm.size());
   std::vector<std::vector<std::uint32_t>> orders;
   for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {
     const PiperProgram& program = *tables.ranks[r].program;
     std::map<std::uint32_t, std::uint32_t> by_action;  // actions are numbered as they are enqueued
     for (std::uint32_t s = 0; s < program.num_streams; ++s) {
-      for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) by_action[program.streams[s].comm[i].action] = meetings.at[r][s][i];
+      for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) by_action[program.streams[s].comm[i].action] = matched.at[r][s][i];
     }
     std::vector<std::uint32_t>& order = orders.emplace_back();
-    for (const auto& [action, meeting] : by_action) order.push_back(meeting);
+    for (const auto& [action, matched_comm] : by_action) order.push_back(matched_comm);
   }
   return orders;
 }
@@ -182,13 +182,13 @@ bool get_through(const std::vector<std::vector<std::uint32_t>>& orders, const st
     moved = false;
     for (std::size_t r = 0; r < orders.size(); ++r) {
       if (at[r] == orders[r].size()) continue;
-      const std::uint32_t meeting = orders[r][at[r]];
+      const std::uint32_t matched_comm = orders[r][at[r]];
       if (waits[r] == 0) {
         waits[r] = 1;
-        ++arrived[meeting];
+        ++arrived[matched_comm];
         moved = true;
       }
-      if (arrived[meeting] < members[meeting]) continue;
+      if (arrived[matched_comm] < members[matched_comm]) continue;
       waits[r] = 0;
       ++at[r];
       moved = true;
@@ -229,7 +229,7 @@ class NcclLibrary : public testing::Test {
     std::vector<std::size_t> members;
     auto orders = issue_orders(job.tables(), members);
     EXPECT_TRUE(get_through(orders, members));
-    const auto with_others = [&](std::uint32_t meeting) { return members[meeting] > 1; };
+    const auto with_others = [&](std::uint32_t matched_comm) { return members[matched_comm] > 1; };
     std::swap(*std::find_if(orders[0].begin(), orders[0].end(), with_others), *std::find_if(orders[0].rbegin(), orders[0].rend(), with_others));
     EXPECT_FALSE(get_through(orders, members));
 

@@ -53,7 +53,7 @@ struct AttendElements {
 };
 
 std::vector<KernelOperand> operands_of(const backend::cuda::BodyStep& step, const backend::KernelBody& body) {
-  const std::set<backend::BufferIndex> written = backend::traffic(std::get<backend::Kernel>(body.steps[step.nest])).writes;
+  const std::set<backend::BufferIndex> written = backend::buffer_use(std::get<backend::Kernel>(body.steps[step.nest])).writes;
   std::vector<KernelOperand> operands;
   for (const backend::cuda::Argument& argument : step.arguments) {
     const backend::KernelBuffer& buffer = body.buffers[argument.buffer];

@@ -295,7 +295,7 @@ Asked read_calls(const std::vector<HostCall>& calls) {
         EXPECT_TRUE(records.contains({call.event, call.version}));
         asked.waits[{call.stream, ended[call.stream]}].insert(records[{call.event, call.version}]);
         break;
-      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::attend: case HostCall::Kind::graph: case HostCall::Kind::meeting: break;
+      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::attend: case HostCall::Kind::graph: case HostCall::Kind::comm: break;
     }
   }
   return asked;

@@ -210,7 +210,7 @@ cuda::NcclResult TestNccl::launch(Member& member, cuda::Stream stream, std::vect
   write_down(member, calls);
   bool first = false;
   for (const NcclCall& call : calls) first |= member.known.insert(call.kind).second;
-  auto enqueue = [this, &member, stream, calls = std::move(calls)] { driver_.enqueue_meeting(stream, [this, &member, calls] { return begin(member, calls); }, member.in_graph()); };
+  auto enqueue = [this, &member, stream, calls = std::move(calls)] { driver_.enqueue_comm(stream, [this, &member, calls] { return begin(member, calls); }, member.in_graph()); };
   if (!first) {
     enqueue();
     return cuda::kNcclSuccess;

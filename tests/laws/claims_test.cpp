@@ -44,9 +44,9 @@ struct Drawn {
       least = std::min(least, devices);
     }
     ++ordered;
-    named += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::send; });
-    reduced += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::reduce; });
-    gathered += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::gather; });
+    named += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::CommClass::send; });
+    reduced += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::CommClass::reduce; });
+    gathered += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::CommClass::gather; });
     finer += fine;
     if (order.ranks.empty() || claimed == strategy.mesh.devices()) return;
     ++partial;
@@ -72,7 +72,7 @@ class RankWalk {
       const directive::OrderStep& step = order_.steps[order_.children[rank.first_step + i]];
       std::vector<std::uint32_t> at;
       collect(step, devices, at);
-      if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.first].part != directive::Part::none) {
+      if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.first].part != directive::CommClass::none) {
         // The last segment of a reduction in several stands where the order says.
         ASSERT_TRUE(at.size() == 1 || (in_rounds_ && !at.empty())) << "step " << i;
         EXPECT_GE(*std::max_element(at.begin(), at.end()), done) << "step " << i;
@@ -96,17 +96,17 @@ class RankWalk {
   void collect(const directive::OrderOp& op, const DeviceSet& devices, std::vector<std::uint32_t>& at) {
     std::vector<dag::NodeId> nodes;
     ASSERT_TRUE(selection_.nodes(order_, op, sink_, nodes));
-    const directive::Part part = op.part;
+    const directive::CommClass part = op.part;
     for (const dag::NodeId node : nodes) {
       if (!dag_.device_sets[dag_.node(node).devices].contains(devices)) continue;
-      if (part == directive::Part::none) {
+      if (part == directive::CommClass::none) {
         at.push_back(position_[node.index()]);
         continue;
       }
       for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
         const dag::Node& each = dag_.nodes[i];
-        const bool gathers = part == directive::Part::gather;
-        const bool named = part == directive::Part::send ? is_send(each.kind) : gathers ? unites_blocks(each.kind) : each.reduces_gradients();
+        const bool gathers = part == directive::CommClass::gather;
+        const bool named = part == directive::CommClass::send ? is_send(each.kind) : gathers ? gathers_shards(each.kind) : each.reduces_gradients();
         bool reads = named && (gathers ? this->reads(node, dag::NodeId::at(i)) || this->reads(again_before(node), dag::NodeId::at(i)) : this->reads(dag::NodeId::at(i), node));
         // The last gathered interval of a tied weight may be that of another user.
         reads = reads || (named && !gathers && in_rounds_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));

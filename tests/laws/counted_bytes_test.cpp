@@ -26,13 +26,13 @@ class CountingTransport final : public runtime::Transport {
     const double members = operation.communicator->num_members;
     double bytes = 0;
     for (std::uint32_t i = 0; i < operation.action->num_parts; ++i) {
-      const PiperPart& part = operation.parts[i];
-      if ((part.flags & PIPER_CLEARS) != 0) continue;
+      const PiperMessagePart& part = operation.parts[i];
+      if ((part.flags & PIPER_ZERO_FILL) != 0) continue;
       const double size = static_cast<double>(part.elements * runtime::element_bytes(part.dtype));
       switch (operation.action->op) {
         case PIPER_ALL_REDUCE: bytes += 2 * size * (members - 1) / members; break;
         case PIPER_REDUCE_SCATTER:
-        case PIPER_GATHER: bytes += size * (members - 1) / members; break;
+        case PIPER_ALL_GATHER: bytes += size * (members - 1) / members; break;
         case PIPER_ALL_GATHER_V: bytes += part.in == PIPER_NO_OFFSET ? 0 : size * (members - 1); break;
         case PIPER_RECV: break;
         default: bytes += size;
@@ -103,7 +103,7 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
 
       // Traffic: a ring sends Psi (k - 1) for a reduce-scatter or an all-gather, twice that for an all-reduce.
       const double ring = psi * GetParam().gradient * (k - 1), gather_ring = psi * GetParam().parameter * (k - 1);
-      const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER], gathers = count.sent[PIPER_GATHER];
+      const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER], gathers = count.sent[PIPER_ALL_GATHER];
       const double wanted_sums = zero == 0 ? 2 * ring : zero == 1 ? ring : kMicrobatches * ring;
       EXPECT_GE(sums, wanted_sums);
       EXPECT_LE(sums, 1.15 * wanted_sums + 1024);  // losses are summed, too

@@ -55,7 +55,7 @@ std::string first_rank(const dag::Dag& dag) {
   std::string text;
   for (const dag::NodeId id : dag.order) {
     const dag::Node& node = dag.node(id);
-    if (dag.device_sets[node.devices].at[0] != 0 || !(runs_body(node.kind) || unites_blocks(node.kind))) continue;
+    if (dag.device_sets[node.devices].at[0] != 0 || !(runs_body(node.kind) || gathers_shards(node.kind))) continue;
     text += text.empty() ? "" : " ";
     if (runs_body(node.kind)) {
       text += work_name(dag, node);

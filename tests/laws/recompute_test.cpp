@@ -358,7 +358,7 @@ TEST(Freeze, WeightsAreCutAsParametersAre) {
       }
       for (const dag::Action& action : role.actions) {
         const dag::BucketId bucket = dag.node(action.node).subject.bucket();
-        gathers += unites_blocks(dag.node(action.node).kind) && dag.frozen(dag.buckets[bucket.index()]);
+        gathers += gathers_shards(dag.node(action.node).kind) && dag.frozen(dag.buckets[bucket.index()]);
       }
     }
     EXPECT_GT(of_all, 0);

@@ -33,8 +33,8 @@ directive::Strategy strategy_of(Context& context, const Orders& orders, std::opt
   directive::Stream stream;
   stream.name = context.symbol("p2p");
   stream.targets.assign(2, build.selector({}));
-  stream.targets[0].part = directive::Part::send;
-  stream.targets[1].part = directive::Part::recv;
+  stream.targets[0].part = directive::CommClass::send;
+  stream.targets[1].part = directive::CommClass::recv;
   stream.window = window;
   stream.loc = build.next_line();
   for (directive::Selector& target : stream.targets) target.loc = stream.loc;
@@ -58,7 +58,7 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
     ASSERT_TRUE(chosen);
     std::uint32_t least = 1;
     for (const dag::Communicator& communicator : chosen.dag().plan->communicators) {
-      if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.least_window);
+      if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.min_window);
     }
     widest = std::max(widest, least);
     const LawRun run = chosen.run({});
@@ -81,7 +81,7 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
     EXPECT_FALSE(test::compile(model, strategy_of(context, orders, least - 1), sink, {}));
     bool told = false;
     for (const Diagnostic& diagnostic : sink.sorted()) {
-      EXPECT_EQ(diagnostic.code, Code::window_below_least) << diagnostic.message;
+      EXPECT_EQ(diagnostic.code, Code::window_below_minimum) << diagnostic.message;
       told = told || least == 1 || diagnostic.hint == "the least window for this order is " + std::to_string(least);
     }
     EXPECT_TRUE(told) << render_text(sink.sorted(), context.locations.files());
@@ -89,10 +89,10 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
   EXPECT_GT(widest, 2u);
 }
 
-std::uint32_t least_window(const dag::Dag& dag) {
+std::uint32_t min_window(const dag::Dag& dag) {
   std::uint32_t least = 0;
   for (const dag::Communicator& communicator : dag.plan->communicators) {
-    if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.least_window);
+    if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.min_window);
   }
   return least;
 }
@@ -105,7 +105,7 @@ TEST(Windows, OfRandomProgramsGiveTheSameBits) {
     const RandomProgram drawn = random_program(context, random, {.streams = false});
     LawProgram chosen(context, drawn.model, drawn.strategy);
     ASSERT_TRUE(chosen) << drawn.source;
-    const std::uint32_t least = least_window(chosen.dag());
+    const std::uint32_t least = min_window(chosen.dag());
     if (least == 0) return;  // nothing is sent
     SCOPED_TRACE(with_line(drawn.source, "// the least window is " + std::to_string(least)));
     const LawRun run = chosen.run({});
@@ -117,7 +117,7 @@ TEST(Windows, OfRandomProgramsGiveTheSameBits) {
       const RandomProgram same = with_window(window);
       LawProgram program(context, same.model, same.strategy);
       ASSERT_TRUE(program) << "window " << window;
-      EXPECT_EQ(least_window(program.dag()), least);
+      EXPECT_EQ(min_window(program.dag()), least);
       LawRunOptions options;
       options.delays = {random.next(), 100};
       EXPECT_EQ(first_bit_difference(program.run(options), run), "") << "window " << window;
@@ -135,7 +135,7 @@ TEST(Windows, OfRandomProgramsGiveTheSameBits) {
     ASSERT_TRUE(sink.has_errors());
     for (const Diagnostic& diagnostic : sink.sorted()) {
       if (diagnostic.severity != Severity::error) continue;
-      EXPECT_EQ(diagnostic.code, Code::window_below_least) << diagnostic.message;
+      EXPECT_EQ(diagnostic.code, Code::window_below_minimum) << diagnostic.message;
       EXPECT_EQ(diagnostic.hint, "the least window for this order is " + std::to_string(least));
     }
   });
@@ -185,7 +185,7 @@ train drawn = net(wide: 2) on grid {
   const RandomProgram chosen = read_program(context, source), least = read_program(context, with_line(source, "stream p2p: model.send, model.recv with window: 1"));
   LawProgram a(context, chosen.model, chosen.strategy), b(context, least.model, least.strategy);
   ASSERT_TRUE(a && b);
-  EXPECT_EQ(least_window(b.dag()), 1u);
+  EXPECT_EQ(min_window(b.dag()), 1u);
   EXPECT_EQ(first_bit_difference(a.run({}), b.run({})), "");
 }
 

@@ -194,7 +194,7 @@ class Changes {
       const dag::Action& action = role.actions[a];
       const dag::Node& node = dag_.node(action.node);
       const std::span<const dag::Input> inputs = dag_.inputs_of(node);
-      if (action.node == value.node || (scatters_members(node.kind) && !inputs.empty() && inputs.front().source.node == value.node)) collective = a;
+      if (action.node == value.node || (reduces_to_shards(node.kind) && !inputs.empty() && inputs.front().source.node == value.node)) collective = a;
       for (std::uint32_t k = 0; k < action.num_operands; ++k) {
         if (role.operands[action.first_operand + k].buffer.index() != buffer) continue;
         if (!first) first = a;

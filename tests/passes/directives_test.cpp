@@ -41,7 +41,7 @@ Symbol axis(StrategyBuilder& build, std::size_t i) { return build.edit().mesh.ax
 
 StrategyBuilder& recompute(StrategyBuilder& build, directive::Selector target) { return build.add(directive::Recompute{{std::move(target)}, build.next_line()}); }
 StrategyBuilder& freeze(StrategyBuilder& build, directive::Selector target) { return build.add(directive::Freeze{{std::move(target)}, build.next_line()}); }
-directive::Selector part(directive::Selector selector, directive::Part part) {
+directive::Selector part(directive::Selector selector, directive::CommClass part) {
   selector.part = part;
   return selector;
 }
@@ -63,7 +63,7 @@ const Refusal kRefusals[] = {
     {"placed_communication", Code::selector_not_allowed, mlp,
      [](StrategyBuilder& b) {
        directive::Place place{{b.selector({{"stage", 0}})}, b.devices({{"pp", 0}}), b.next_line()};
-       place.targets[0].part = directive::Part::send;
+       place.targets[0].part = directive::CommClass::send;
        b.line(2, 2).add(place);
      }},
     {"partitioned_pass", Code::selector_not_allowed, mlp,
@@ -138,7 +138,7 @@ const Refusal kRefusals[] = {
     {"empty_bucket", Code::not_positive, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, 0); }},
     {"empty_window", Code::not_positive, mlp,
      [](StrategyBuilder& b) {
-       directive::Stream stream{b.edit().mesh.axes[0].name, {part(b.selector({}), directive::Part::send)}, 0u, false, b.next_line()};
+       directive::Stream stream{b.edit().mesh.axes[0].name, {part(b.selector({}), directive::CommClass::send)}, 0u, false, b.next_line()};
        b.line(2, 2).add(stream);
      }},
     {"too_much_zero", Code::setting_out_of_range, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {}, 4); }},
@@ -169,7 +169,7 @@ const Refusal kRefusals[] = {
     {"one_user_replicated", Code::gradients_reduced_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}); }},
     {"nothing_to_recompute", Code::nothing_to_recompute, gpt, [](StrategyBuilder& b) { recompute(b, b.selector({{"embed", 0}})); }},
     {"recomputed_pass", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}}, Pass::F)); }},
-    {"recomputed_communication", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), part(b.selector({{"stage", 0}}), directive::Part::send)); }},
+    {"recomputed_communication", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), part(b.selector({{"stage", 0}}), directive::CommClass::send)); }},
     {"recomputed_unknown", Code::unknown_region, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"laier", 0}})); }},
     {"recomputed_microbatch_out_of_range", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}, {"mb", 2}})); }},
     {"recomputed_parts_apart", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"stage", 0}, {"layer", 3}})); }},

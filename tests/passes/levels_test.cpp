@@ -51,7 +51,7 @@ void gathers_by_hand(StrategyBuilder& build) {
   build.line(1, 3).replicate({"dp"}, {}, {}, 3).rank({{"pp", 0}});
   for (const Pass pass : {Pass::F, Pass::B}) {
     for (const std::uint32_t mb : {0u, 1u, 2u}) {
-      if (pass == Pass::F && mb == 2) build.op(pass, {{"stage", 0}, {"mb", mb}}, directive::Part::gather);
+      if (pass == Pass::F && mb == 2) build.op(pass, {{"stage", 0}, {"mb", mb}}, directive::CommClass::gather);
       build.op(pass, {{"stage", 0}, {"mb", mb}});
     }
   }

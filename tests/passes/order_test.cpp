@@ -11,7 +11,7 @@
 namespace piper::test {
 namespace {
 
-using directive::Part;
+using directive::CommClass;
 using Op = OrderedOp;
 
 /// Two stages on two ranks and two microbatches by default; each test adds an order.
@@ -43,7 +43,7 @@ struct Program {
   directive::Order overlapped() {
     return order({{rank(0), gpipe(0)}, {rank(1), {op(Pass::F, 1, 0), op(Pass::F, 1, 1, 1), op(Pass::B, 1, 0, 1), op(Pass::B, 1, 1)}}});
   }
-  directive::Selector part(std::vector<Index> coordinates, Part part) {
+  directive::Selector part(std::vector<Index> coordinates, CommClass part) {
     directive::Selector selector = build.selector(std::move(coordinates));
     selector.part = part;
     selector.loc = build.next_line();
@@ -159,7 +159,7 @@ TEST(Order, NamedCommunicationWaitsForTheStepBeforeIt) {
   directive::Order order = program.order({{program.rank(0), {program.op(Pass::F, 0, 0), program.op(Pass::F, 0, 1), program.op(Pass::F, 0, 0), program.op(Pass::B, 0, 0),
                                                              program.op(Pass::B, 0, 1)}},
                                           {program.rank(1), program.gpipe(1)}});
-  order.ops[2].part = Part::send;  // `F stage[0].send mb[0]` behind the second forward
+  order.ops[2].part = CommClass::send;  // `F stage[0].send mb[0]` behind the second forward
   program.build.add(order);
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
@@ -316,9 +316,9 @@ TEST(OrderErrors, MessageAsTheRankNamesIt) {
   sender.insert(sender.begin() + 1, program.op(Pass::F, 0, 0));
   receiver.insert(receiver.begin() + 1, program.op(Pass::F, 1, 0));
   directive::Order order = program.order({{program.rank(0), sender}, {program.rank(1), receiver}});
-  order.ops[1].part = Part::send;
+  order.ops[1].part = CommClass::send;
   directive::OrderOp& late = order.ops[sender.size() + 1];
-  late.part = Part::recv;
+  late.part = CommClass::recv;
   const SourceRange place = program.context.locations.range(late.loc);
   program.build.add(order);
   const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`F stage[1] mb[0]` waits for `F stage[1].recv mb[0]`, which the order of `pp[1]` puts after it");
@@ -338,14 +338,14 @@ TEST(OrderErrors, DependentMembers) {
 TEST(OrderErrors, NamedCommunication) {
   Program gather;
   directive::Order order = gather.order({{gather.rank(1), gather.gpipe(1)}});
-  order.ops[0].part = Part::gather;
+  order.ops[0].part = CommClass::gather;
   gather.build.add(order);
   EXPECT_FALSE(gather.compile());
   EXPECT_EQ(gather.sink.sorted()[0].code, Code::no_such_communication);
 
   Program send;
   order = send.order({{send.rank(1), send.gpipe(1)}});
-  order.ops[0].part = Part::send;
+  order.ops[0].part = CommClass::send;
   send.build.add(order);
   EXPECT_FALSE(send.compile());
   EXPECT_EQ(send.sink.sorted()[0].code, Code::no_such_communication);
@@ -356,7 +356,7 @@ TEST(OrderErrors, NamedCommunication) {
 
 TEST(Streams, OnePerRouteUnlessNamed) {
   Program program;
-  program.stream("grads", {program.part({{"stage", 1}}, Part::send)});
+  program.stream("grads", {program.part({{"stage", 1}}, CommClass::send)});
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
   std::string names;
@@ -364,7 +364,7 @@ TEST(Streams, OnePerRouteUnlessNamed) {
   EXPECT_EQ(names, "compute grads act.pp0.to.pp1 gather.pp0 ");
 }
 
-TEST(Streams, WindowIsTheLeastThatWorksButTwo) {
+TEST(Streams, WindowIsTheMinimumThatWorksButTwo) {
   for (const bool reversed : {false, true}) {
     Program program(2, 4);
     std::vector<Op> ops;
@@ -381,46 +381,46 @@ TEST(Streams, WindowIsTheLeastThatWorksButTwo) {
   }
 }
 
-TEST(StreamErrors, WindowBelowTheLeast) {
+TEST(StreamErrors, WindowBelowTheMinimum) {
   Program program;
-  program.stream("p2p", {program.part({}, Part::send), program.part({}, Part::recv)}, 1);
+  program.stream("p2p", {program.part({}, CommClass::send), program.part({}, CommClass::recv)}, 1);
   program.build.add(program.order({{program.rank(0), program.gpipe(0)},
                                    {program.rank(1), {program.op(Pass::F, 1, 1), program.op(Pass::F, 1, 0), program.op(Pass::B, 1, 0), program.op(Pass::B, 1, 1)}}}));
   const Diagnostic found =
-      expect_error(program, Code::window_below_least,
+      expect_error(program, Code::window_below_minimum,
                    "the stream `p2p` has a window of 1, but `F stage[1] mb[1]` reads `F stage[0].send mb[1]` while `F stage[0].send mb[0]`, sent directly before it, is still unread");
   EXPECT_EQ(found.hint, "the least window for this order is 2");
 }
 
 TEST(StreamErrors, TwoStreamsForOneMessage) {
   Program program;
-  program.stream("out", {program.part({}, Part::send)});
-  program.stream("back", {program.part({}, Part::recv)});
+  program.stream("out", {program.part({}, CommClass::send)});
+  program.stream("back", {program.part({}, CommClass::recv)});
   EXPECT_EQ(expect_error(program, Code::stream_conflict, "`F stage[1].recv mb[0]` is put on the stream `back`, but it is on `out` already").related.size(), 1u);
 }
 
 TEST(StreamErrors, OtherSettings) {
   Program program;
-  program.stream("p2p", {program.part({}, Part::send)}, 2);
-  program.stream("p2p", {program.part({}, Part::recv)}, 3);
+  program.stream("p2p", {program.part({}, CommClass::send)}, 2);
+  program.stream("p2p", {program.part({}, CommClass::recv)}, 3);
   expect_error(program, Code::stream_conflict, "the stream `p2p` has other settings here");
 }
 
 TEST(StreamErrors, WorkOnAStream) {
   Program program;
-  program.stream("early", {program.part({{"stage", 0}}, Part::none)});
+  program.stream("early", {program.part({{"stage", 0}}, CommClass::none)});
   expect_error(program, Code::stream_refused, "`stage[0]` names work, but a stream carries communication");
 }
 
 TEST(StreamErrors, TheNameOfWork) {
   Program program;
-  program.stream("compute", {program.part({}, Part::send)});
+  program.stream("compute", {program.part({}, CommClass::send)});
   expect_error(program, Code::stream_refused, "the stream `compute` is where chunks run, communication cannot be put on it");
 }
 
 TEST(StreamErrors, TooManyOnOneRank) {
   Program program(2, 70);
-  for (std::uint32_t i = 0; i < 70; ++i) program.stream("s" + std::to_string(i), {program.part({{"stage", 0}, {"mb", i}}, Part::send)});
+  for (std::uint32_t i = 0; i < 70; ++i) program.stream("s" + std::to_string(i), {program.part({{"stage", 0}, {"mb", i}}, CommClass::send)});
   expect_error(program, Code::too_many_streams, "rank `pp0` has 73 streams, but there are at most 64", 70);
 }
 

@@ -18,7 +18,7 @@ directive::Order make_order(Context& context, const std::vector<std::pair<Device
     const auto op_step = [&](const OrderedOp& op) {
       const LocId at = next_line();
       order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, at});
-      order.ops.push_back({op.pass, directive::Part::none, static_cast<std::uint32_t>(order.coordinates.size()), static_cast<std::uint32_t>(op.at.size()), at});
+      order.ops.push_back({op.pass, directive::CommClass::none, static_cast<std::uint32_t>(order.coordinates.size()), static_cast<std::uint32_t>(op.at.size()), at});
       for (const auto& [name, index] : op.at) order.coordinates.push_back({name, index, false});
       return static_cast<std::uint32_t>(order.steps.size() - 1);
     };

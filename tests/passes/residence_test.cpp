@@ -76,12 +76,12 @@ TEST(Residence, OfWholeGradientsUntilTheyAreBlocks) {
   EXPECT_EQ(sample.of("reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0"), "gradients of stage0.layer0.0 of 64\n");
   EXPECT_EQ(sample.of("reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb1"), "gradients of stage0.layer0.0 of 64, added\n");
   EXPECT_EQ(sample.of("accumulate.stage0.layer0.0"), "gradients of stage0.layer0.0 of 64\n");
-  EXPECT_EQ(sample.of("gather.stage0.layer0.0"), "parameters of stage0.layer0.0 of 128\nparameters of stage0.layer0.0 + 64 of 128\n");
+  EXPECT_EQ(sample.of("all_gather.stage0.layer0.0"), "parameters of stage0.layer0.0 of 128\nparameters of stage0.layer0.0 + 64 of 128\n");
 }
 
 TEST(Residence, OfParametersThatAreWholeForAWhile) {
   const Sample sample(3);
-  const std::string gather = "gather.stage0.layer0.0.F.stage0.layer0.mb0";
+  const std::string gather = "all_gather.stage0.layer0.0.F.stage0.layer0.mb0";
   EXPECT_EQ(sample.of("update.stage0.layer0.0"), "parameters of stage0.layer0.0 of 64\n");
   EXPECT_EQ(sample.of(gather), "gathered of " + gather + ":0 of 128\ngathered of " + gather + ":0 + 64 of 128\n");
 }

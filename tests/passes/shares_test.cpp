@@ -65,7 +65,7 @@ Bytes planned_bytes(std::uint32_t k, std::uint32_t zero, std::optional<std::uint
   bytes.unreduced = most_of(role, dag::BufferClass::unreduced);
   bytes.gathered = most_of(role, dag::BufferClass::gathered);
   for (const passes::TrafficRow& row : passes::traffic_table(*dag)) {
-    if (row.kind == dag::NodeKind::gather) bytes.gathers += row.bytes;
+    if (row.kind == dag::NodeKind::all_gather) bytes.gathers += row.bytes;
     if (row.what == "gradients") bytes.sums += row.bytes;
   }
   return bytes;

@@ -19,7 +19,7 @@ class OrderText {
   std::uint32_t op(std::initializer_list<std::uint32_t> indices) {
     const auto first = static_cast<std::uint32_t>(order.ops.size());
     for (const std::uint32_t index : indices) {
-      order.ops.push_back({Pass::F, Part::none, static_cast<std::uint32_t>(order.coordinates.size()), 1, {}});
+      order.ops.push_back({Pass::F, CommClass::none, static_cast<std::uint32_t>(order.coordinates.size()), 1, {}});
       order.coordinates.push_back({.name = dim_, .index = index});
     }
     return add({OrderStep::Kind::op, first, static_cast<std::uint32_t>(indices.size()), {}});

@@ -11,17 +11,17 @@ namespace {
 
 using runtime::RecordedAction;
 using runtime::RecordedRank;
-using runtime::Meetings;
+using runtime::MatchedComms;
 
 /// Meetings and when their members were in them; a rank's communications are all on one queue.
 struct Recorded {
-  Meetings meetings;
+  MatchedComms matched;
   std::vector<RecordedRank> ranks;
   std::deque<PiperCommAction> actions;
-  std::deque<PiperPart> parts;
+  std::deque<PiperMessagePart> parts;
 
   explicit Recorded(std::size_t count) : ranks(count) {
-    meetings.at.resize(count, std::vector<std::vector<std::uint32_t>>(1));
+    matched.at.resize(count, std::vector<std::vector<std::uint32_t>>(1));
   }
 
   struct Member {
@@ -31,9 +31,9 @@ struct Recorded {
     bool gives = true;
   };
   void meet(const std::vector<Member>& members) {
-    auto& meeting = meetings.list.emplace_back();
+    auto& comm = matched.list.emplace_back();
     for (const Member& each : members) {
-      PiperPart part{};
+      PiperMessagePart part{};
       part.elements = 4;
       part.in = each.gives && each.op != PIPER_RECV ? 0 : PIPER_NO_OFFSET;
       parts.push_back(part);
@@ -41,18 +41,18 @@ struct Recorded {
       action.op = each.op;
       action.num_parts = 1;
       actions.push_back(action);
-      runtime::MeetingMember member;
+      runtime::CommMember member;
       member.rank = each.rank;
       member.operation.action = &actions.back();
       member.operation.parts = &parts.back();
-      meeting.push_back(member);
-      std::vector<std::uint32_t>& at = meetings.at[each.rank][0];
+      comm.push_back(member);
+      std::vector<std::uint32_t>& at = matched.at[each.rank][0];
       RecordedAction recorded;
       recorded.position = static_cast<std::uint32_t>(at.size());
       recorded.begin_ns = each.begin;
       recorded.end_ns = each.end;
       ranks[each.rank].actions.push_back(recorded);
-      at.push_back(static_cast<std::uint32_t>(meetings.list.size() - 1));
+      at.push_back(static_cast<std::uint32_t>(matched.list.size() - 1));
     }
   }
   void send(std::size_t from, std::uint64_t begin, std::uint64_t end, std::size_t to, std::uint64_t waits, std::uint64_t received) {
@@ -69,7 +69,7 @@ struct Recorded {
       }
       before.push_back(ranks[rank].actions.empty() ? 0 : ranks[rank].actions[0].begin_ns);
     }
-    runtime::align_times(meetings, ranks);
+    runtime::align_times(matched, ranks);
     std::vector<std::uint64_t> starts;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) starts.push_back(ranks[rank].actions.empty() ? 0 : ranks[rank].actions[0].begin_ns - before[rank]);
     return starts;

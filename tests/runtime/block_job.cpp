@@ -41,7 +41,7 @@ void apply(const BlockPiece& piece, std::vector<T*> memory) {
   for (std::uint64_t e = 0; e < piece.elements; ++e) {
     const auto [owner, first] = of[e];
     const std::uint64_t alone = piece.own ? e - first : e;
-    if (piece.op == PIPER_GATHER) {
+    if (piece.op == PIPER_ALL_GATHER) {
       const T value = memory[owner][piece.in + alone];
       for (T* const each : memory) each[piece.out + e] = value;
       continue;
@@ -86,13 +86,13 @@ BlockJob::BlockJob(std::uint32_t members) : members_(members), job_(members) {
     program.end_state();
     Spot last = program.compute("F", {}, [](Step&) { return 0; });
     for (std::size_t c = 0; c < communications_.size(); ++c) {
-      std::vector<PiperPart> parts;
+      std::vector<PiperMessagePart> parts;
       for (const BlockPiece& piece : communications_[c]) {
         const std::uint64_t size = element_bytes(piece.dtype), begin = offsets_[piece.dtype];
         const bool silent = piece.silent && r + 1 == members;
-        const std::uint32_t flags = (piece.own ? PIPER_OWN_BLOCK : 0) | (piece.adds ? PIPER_ADDS : 0);
+        const std::uint32_t flags = (piece.own ? PIPER_SHARD_ONLY : 0) | (piece.adds ? PIPER_ACCUMULATE : 0);
         parts.push_back({silent ? PIPER_NO_OFFSET : begin + piece.in * size, begin + piece.out * size, piece.elements, piece.dtype, PIPER_NO_STRETCH, flags, 0});
-        if (piece.cleared > 0) parts.push_back({PIPER_NO_OFFSET, begin + (piece.in + piece.elements - piece.cleared) * size, piece.cleared, piece.dtype, PIPER_NO_STRETCH, PIPER_CLEARS, 0});
+        if (piece.cleared > 0) parts.push_back({PIPER_NO_OFFSET, begin + (piece.in + piece.elements - piece.cleared) * size, piece.cleared, piece.dtype, PIPER_NO_STRETCH, PIPER_ZERO_FILL, 0});
       }
       last = program.communicate("blocks", communications_[c].front().op, group, static_cast<std::uint32_t>(c + 1), parts, {HandProgram::after(last)});
     }
@@ -119,7 +119,7 @@ void BlockJob::choose() {
       }
       for (int way = 0; way < 3; ++way) {
         BlockPiece& made = gathers.emplace_back(plain);
-        made.op = PIPER_GATHER;
+        made.op = PIPER_ALL_GATHER;
         made.in_place = way == 1;
         made.own = way == 2;
       }
@@ -132,7 +132,7 @@ void BlockJob::choose() {
   // More elements than move at once.
   constexpr std::uint64_t kMany = 70'001;
   communications_.push_back({{.elements = kMany}, {.dtype = PIPER_BF16, .elements = kMany, .own = true, .adds = true}});
-  communications_.push_back({{.op = PIPER_GATHER, .elements = kMany, .own = true}});
+  communications_.push_back({{.op = PIPER_ALL_GATHER, .elements = kMany, .own = true}});
 }
 
 void BlockJob::place() {

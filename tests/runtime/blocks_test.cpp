@@ -45,35 +45,35 @@ TEST(Blocks, AreWrittenDownAsWhatTheyAreOf) {
   EXPECT_EQ(job.difference(*executor, true), "");
   const std::vector<std::string> lines = recording->lines(2);
   ASSERT_EQ(lines.size(), job.communications().size());
-  EXPECT_EQ(lines.back(), "communicator 0: gather " + std::to_string(lines.size()) + " f32[70001]");
+  EXPECT_EQ(lines.back(), "communicator 0: all_gather " + std::to_string(lines.size()) + " f32[70001]");
 }
 
 /// A shard at the end of the arena is allowed, and one beyond it is refused.
 TEST(Blocks, OwnBlocksMayEndWithTheArena) {
   constexpr std::uint64_t kElements = 33;  // 17 and 16
-  for (const PiperCommOp op : {PIPER_REDUCE_SCATTER, PIPER_GATHER}) {
+  for (const PiperCommOp op : {PIPER_REDUCE_SCATTER, PIPER_ALL_GATHER}) {
     for (const std::uint64_t room : {17u, 16u}) {
       HandJob job(2);
       const std::uint32_t group = job.group({0, 1});
       for (std::uint32_t r = 0; r < 2; ++r) {
         HandProgram& program = job.rank(r);
         const std::uint64_t whole = program.allocate<double>(kElements), own = program.allocate<double>(room);
-        PiperPart part = op == PIPER_GATHER ? HandProgram::part<double>(own, whole, kElements) : HandProgram::part<double>(whole, own, kElements);
-        part.flags = PIPER_OWN_BLOCK;
+        PiperMessagePart part = op == PIPER_ALL_GATHER ? HandProgram::part<double>(own, whole, kElements) : HandProgram::part<double>(whole, own, kElements);
+        part.flags = PIPER_SHARD_ONLY;
         const Spot work = program.compute("F", {}, [](Step&) { return 0; });
         program.communicate("blocks", op, group, 1, {part}, {HandProgram::after(work)});
       }
       job.finish();
       for (std::uint32_t r = 0; r < 2; ++r) {
         PiperProgram& program = job.rank(r).tables();
-        const PiperPart& part = program.parts[0];
+        const PiperMessagePart& part = program.parts[0];
         program.arena_bytes = std::max(part.in, part.out) + room * sizeof(double);
       }
       Failure failure;
       const bool fits = Executor::create(job.tables(), make_cpu_device(), {}, failure) != nullptr;
       EXPECT_EQ(fits, room == 17) << failure.message;
       if (!fits) {
-        EXPECT_EQ(failure.message, op == PIPER_GATHER ? "a part is read outside the arena" : "a part is written outside the arena");
+        EXPECT_EQ(failure.message, op == PIPER_ALL_GATHER ? "a part is read outside the arena" : "a part is written outside the arena");
       }
     }
   }

@@ -189,7 +189,7 @@ TEST(FailingRun, TheCallbackFails) {
 }
 
 // A pair whose ends disagree in `change`.
-std::string mismatch(const std::function<void(PiperCommAction&, PiperPart&)>& change) {
+std::string mismatch(const std::function<void(PiperCommAction&, PiperMessagePart&)>& change) {
   HandJob job(2);
   const std::uint32_t pair = job.pair(0, 1);
   const std::uint64_t out = job.rank(0).allocate<double>(10), in = job.rank(1).allocate<double>(10);
@@ -197,7 +197,7 @@ std::string mismatch(const std::function<void(PiperCommAction&, PiperPart&)>& ch
   job.rank(1).communicate("p2p", PIPER_RECV, pair, 5, {HandProgram::part<double>(PIPER_NO_OFFSET, in, 10)}, {});
   const PiperJob& tables = job.finish();
   const PiperProgram& program = job.rank(1).tables();
-  change(const_cast<PiperCommAction&>(program.streams[1].comm[0]), const_cast<PiperPart&>(program.parts[0]));
+  change(const_cast<PiperCommAction&>(program.streams[1].comm[0]), const_cast<PiperMessagePart&>(program.parts[0]));
   auto executor = create(tables);
   const RunResult result = executor->run(Phase::training, 5);
   EXPECT_EQ(result.ended, Ended::failed);
@@ -207,11 +207,11 @@ std::string mismatch(const std::function<void(PiperCommAction&, PiperPart&)>& ch
 }
 
 TEST(FailingRun, TheEndsOfAMessageDisagree) {
-  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperPart&) { action.identity = 6; }), "the members run different communications");
-  EXPECT_EQ(mismatch([](PiperCommAction&, PiperPart& part) { part.elements = 9; }), "the members have values of different sizes");
-  EXPECT_EQ(mismatch([](PiperCommAction&, PiperPart& part) { part.dtype = PIPER_I64; }), "the members have values of different types");
-  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperPart&) { action.num_parts = 0; }), "the members have different numbers of values");
-  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperPart& part) {
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart&) { action.identity = 6; }), "the members run different communications");
+  EXPECT_EQ(mismatch([](PiperCommAction&, PiperMessagePart& part) { part.elements = 9; }), "the members have values of different sizes");
+  EXPECT_EQ(mismatch([](PiperCommAction&, PiperMessagePart& part) { part.dtype = PIPER_I64; }), "the members have values of different types");
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart&) { action.num_parts = 0; }), "the members have different numbers of values");
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperMessagePart& part) {
               action.op = PIPER_SEND;
               part.in = 0;
             }),
@@ -272,12 +272,12 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }), "the program has no step function");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperParam*>(job.rank(0).tables().params)->dtype = PIPER_I64; }), "the parameter `w` has a dtype that is not floating");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->dtype = 99; }), "a part has an unknown dtype");
+  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->dtype = 99; }), "a part has an unknown dtype");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_stretches = 1; }), "the intervals are missing");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<std::uint64_t&>(job.rank(0).tables().extents[0]) = 4; }), "the program was generated for an interval of another extent");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperStretch*>(job.tables().ranks[0].stretches)->first = 1; }), "an interval reaches beyond its dimension");
   for (const std::uint32_t stretch : {0u, 1u}) {
-    EXPECT_EQ(refused([=](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->stretch = stretch; }), "a part is not the interval that it names");
+    EXPECT_EQ(refused([=](HandJob& job) { const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->stretch = stretch; }), "a part is not the interval that it names");
     const auto move = [=](HandJob& job) {
       auto& param = const_cast<PiperParam&>(job.rank(0).tables().params[0]);
       param.first = 1;
@@ -294,10 +294,10 @@ TEST(FailingRun, OperationsAndTheFlagsOfTheirPartsAreThoseOfTheTable) {
   add_pipeline(job);
   job.finish();
   auto* const action = const_cast<PiperCommAction*>(job.rank(0).tables().streams[1].comm);
-  auto* const part = const_cast<PiperPart*>(job.rank(0).tables().parts) + action->first_part;
+  auto* const part = const_cast<PiperMessagePart*>(job.rank(0).tables().parts) + action->first_part;
   const auto message = [&] { return check_tables(job.tables()).value_or(Failure{}).message; };
   ASSERT_EQ(message(), "");
-  const std::array<std::uint32_t, PIPER_COMM_OPS> known = {0, 0, 0, 0, PIPER_OWN_BLOCK | PIPER_ADDS | PIPER_CLEARS, PIPER_OWN_BLOCK, 0, 0};
+  const std::array<std::uint32_t, PIPER_COMM_OPS> known = {0, 0, 0, 0, PIPER_SHARD_ONLY | PIPER_ACCUMULATE | PIPER_ZERO_FILL, PIPER_SHARD_ONLY, 0, 0};
   for (std::uint32_t op = 0; op < PIPER_COMM_OPS; ++op) {
     action->op = op;
     EXPECT_NE(message(), "a communication refers to an operation, communicator or action that does not exist") << op;

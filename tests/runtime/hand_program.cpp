@@ -23,7 +23,7 @@ Spot HandProgram::compute(const std::string& name, std::vector<PiperWait> waits,
 }
 
 Spot HandProgram::communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator, std::uint32_t identity,
-                              std::vector<PiperPart> parts, std::vector<PiperWait> waits, const std::string& name) {
+                              std::vector<PiperMessagePart> parts, std::vector<PiperWait> waits, const std::string& name) {
   std::size_t s = 1;
   while (s < streams_.size() && streams_[s].name != stream) ++s;
   if (s == streams_.size()) streams_.push_back({.name = stream, .high_priority = false, .actions = {}, .comm = {}, .action_of = {}});

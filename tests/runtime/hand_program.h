@@ -67,14 +67,14 @@ class HandProgram {
   std::uint64_t scalars() const { return scalars_; }
 
   template <typename T>
-  static PiperPart part(std::uint64_t in, std::uint64_t out, std::uint64_t elements) {
+  static PiperMessagePart part(std::uint64_t in, std::uint64_t out, std::uint64_t elements) {
     return {in, out, elements, dtype_of<T>(), PIPER_NO_STRETCH, 0, 0};
   }
   static PiperWait after(Spot spot, std::uint32_t distance = 0) { return {spot.stream, spot.position, distance}; }
 
   Spot compute(const std::string& name, std::vector<PiperWait> waits, Body body);
   /// The next action of the communication stream `stream`, which is created if new. Its .pipe line is its number.
-  Spot communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator, std::uint32_t identity, std::vector<PiperPart> parts,
+  Spot communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator, std::uint32_t identity, std::vector<PiperMessagePart> parts,
                    std::vector<PiperWait> waits, const std::string& name = {});
   /// A wait that becomes known later: `distance` 1 closes a loop.
   void add_wait(Spot spot, PiperWait wait);
@@ -94,7 +94,7 @@ class HandProgram {
     std::vector<PiperWait> waits;
     Body body;                  // compute
     PiperCommAction comm{};     // communication; its communicator is a number of the job until finish()
-    std::vector<PiperPart> parts;
+    std::vector<PiperMessagePart> parts;
     std::uint32_t action = 0;
   };
   struct Stream {
@@ -113,7 +113,7 @@ class HandProgram {
   std::deque<std::string> names_, param_names_;  // of actions, of parameters
   std::vector<PiperActionInfo> infos_;
   std::vector<PiperWait> waits_;
-  std::vector<PiperPart> parts_;
+  std::vector<PiperMessagePart> parts_;
   std::vector<PiperStream> tables_;
   std::vector<PiperParam> params_;
   std::deque<std::int64_t> dims_;

@@ -82,7 +82,7 @@ class Stranger {
  private:
   /// The first frame that is wanted; nothing if the connection is closed before.
   static std::optional<std::pair<FrameKind, std::string>> read(int socket, const std::function<bool(FrameKind)>& wanted) {
-    Connection connection(dup(socket), kMaxMeetingBody);
+    Connection connection(dup(socket), kMaxRendezvousBody);
     FrameKind kind{};
     std::string body;
     for (;;) {

@@ -253,7 +253,7 @@ TEST(ProcessGroup, WhoHasNotComeIsNamed) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
 }
 
-TEST(ProcessGroup, WhatIsNoMeetingPlace) {
+TEST(ProcessGroup, RefusesWrongRendezvousAddresses) {
   Failure failure;
   Launch launch = of_rank(1, 2, 1);
   launch.host = "no-such-machine.invalid";

@@ -79,7 +79,7 @@ TEST(Transport, AllGatherVPutsMembersOneAfterTheOther) {
       step.at<double>(own)[1] = 2;
       return 0;
     });
-    std::vector<PiperPart> parts;
+    std::vector<PiperMessagePart> parts;
     for (std::uint32_t i = 0; i < 3; ++i) {
       const bool mine = head == (i < 2);
       parts.push_back(HandProgram::part<double>(mine ? own + 8 * (head ? i : 0) : PIPER_NO_OFFSET, all + 8 * i, 1));
@@ -117,7 +117,7 @@ TEST(Transport, ReduceScatterAndGatherMoveBlocks) {
       ++right[r];
       return 0;
     });
-    const Spot gather = program.communicate("params", PIPER_GATHER, blocks, 2, {HandProgram::part<float>(x, x, kAll)}, {HandProgram::after(own)});
+    const Spot gather = program.communicate("params", PIPER_ALL_GATHER, blocks, 2, {HandProgram::part<float>(x, x, kAll)}, {HandProgram::after(own)});
     program.compute("check", {HandProgram::after(gather)}, [=, &right](Step& step) {
       for (std::uint64_t i = 0; i < kAll; ++i) {
         if (step.at<float>(x)[i] != static_cast<float>(3 * (i % 1000) + 6000)) return 0;
@@ -139,11 +139,11 @@ TEST(Transport, BlocksMayBeAllThatAMemberKeeps) {
   for (std::uint32_t r = 0; r < kMembers; ++r) {
     HandProgram& program = job.rank(r);
     const std::uint64_t whole = program.allocate<float>(kAll), own = program.allocate<float>(kBlock), copy = program.allocate<float>(kAll);
-    PiperPart sum = HandProgram::part<float>(whole, own, kAll), padding = HandProgram::part<float>(PIPER_NO_OFFSET, whole + kFilled * sizeof(float), kAll - kFilled);
-    PiperPart block = HandProgram::part<float>(own, copy, kAll);
-    sum.flags = PIPER_OWN_BLOCK;
-    padding.flags = PIPER_CLEARS;
-    block.flags = PIPER_OWN_BLOCK;
+    PiperMessagePart sum = HandProgram::part<float>(whole, own, kAll), padding = HandProgram::part<float>(PIPER_NO_OFFSET, whole + kFilled * sizeof(float), kAll - kFilled);
+    PiperMessagePart block = HandProgram::part<float>(own, copy, kAll);
+    sum.flags = PIPER_SHARD_ONLY;
+    padding.flags = PIPER_ZERO_FILL;
+    block.flags = PIPER_SHARD_ONLY;
     Spot last{};
     for (std::uint32_t round = 1; round <= 2; ++round) {
       const auto fill = [=](Step& step) {
@@ -152,9 +152,9 @@ TEST(Transport, BlocksMayBeAllThatAMemberKeeps) {
       };
       const Spot make = round == 1 ? program.compute("make", {}, fill) : program.compute("make again", {HandProgram::after(last)}, fill);
       last = program.communicate("grads", PIPER_REDUCE_SCATTER, sums, round, {sum, padding}, {HandProgram::after(make)});
-      sum.flags |= PIPER_ADDS;
+      sum.flags |= PIPER_ACCUMULATE;
     }
-    const Spot gather = program.communicate("params", PIPER_GATHER, blocks, 3, {block}, {HandProgram::after(last)});
+    const Spot gather = program.communicate("params", PIPER_ALL_GATHER, blocks, 3, {block}, {HandProgram::after(last)});
     program.compute("check", {HandProgram::after(gather)}, [=, &right](Step& step) {
       for (std::uint64_t i = 0; i < kAll; ++i) {
         const float wanted = i < kFilled ? static_cast<float>(3 * (2 * (i % 1000) + 3)) : 0;

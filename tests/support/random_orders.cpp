@@ -117,7 +117,7 @@ class OrderDrawer {
       if (rank != DeviceSet::kWhole && !claimed_[static_cast<std::size_t>(rank)]) continue;
       const RegionId region = dag.chunks[node.chunk.index()].region;
       if (!decided.emplace(region, node.instance).second || random_.chance(0.5)) continue;
-      directive::OrderOp op{Pass::BW, directive::Part::none, static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
+      directive::OrderOp op{Pass::BW, directive::CommClass::none, static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
       if (region.valid()) order.coordinates.push_back({dag.regions.name(region), dag.regions.index(region), false});
       if (!region.valid()) order.coordinates.push_back({context_.symbol("model"), 0, true, loc, true});
       for (std::size_t d = 0; d < dag.dims.size(); ++d) order.coordinates.push_back({dag.dims[d].name, static_cast<std::uint32_t>(node.instance.at[d]), false});
@@ -243,7 +243,7 @@ class OrderDrawer {
       for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
         if (!input.source.node.valid()) continue;
         const dag::Node& from = dag.node(input.source.node);
-        if (unites_blocks(from.kind) && dag.cuts_parameters(dag.buckets[from.subject.bucket().index()])) reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
+        if (gathers_shards(from.kind) && dag.cuts_parameters(dag.buckets[from.subject.bucket().index()])) reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
       }
     }
     ahead_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.prefetch > 0; });

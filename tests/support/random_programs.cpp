@@ -188,12 +188,12 @@ class ProgramMaker {
     EXPECT_TRUE(dag) << render_text(sink.sorted(), context_.locations.files()) << program.source;
     if (!dag) return program;
     const auto has = [&](dag::NodeKind kind) {
-      return std::any_of(dag->nodes.begin(), dag->nodes.end(), [&](const dag::Node& node) { return node.kind == kind && (!adds_members(kind) || node.subject.bucket().valid()); });
+      return std::any_of(dag->nodes.begin(), dag->nodes.end(), [&](const dag::Node& node) { return node.kind == kind && (!reduces_members(kind) || node.subject.bucket().valid()); });
     };
     std::string source = program.source;
     if (has(dag::NodeKind::send) && random_.chance(0.7)) source = with_line(source, "stream p2p: model.send, model.recv with window: 100");
     if ((has(dag::NodeKind::all_reduce) || has(dag::NodeKind::reduce_scatter)) && random_.chance(0.7)) source = with_line(source, "stream grads: model.reduce");
-    if (has(dag::NodeKind::gather) && random_.chance(0.5)) source = with_line(source, "stream params: model.gather with priority: high");
+    if (has(dag::NodeKind::all_gather) && random_.chance(0.5)) source = with_line(source, "stream params: model.gather with priority: high");
     return source == program.source ? std::move(program) : read_program(context_, source);
   }
 

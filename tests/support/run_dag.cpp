@@ -186,7 +186,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::all_reduce:
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(all_reduce(node, i, rank));
       break;
-    case NodeKind::gather: {
+    case NodeKind::all_gather: {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(dag_.cuts_parameters(bucket) ? params_[bucket.params[i].index()] : input(node, i, rank));
       break;

@@ -315,7 +315,7 @@ StrategyBuilder& StrategyBuilder::rank(const std::vector<Index>& fixed) {
   return *this;
 }
 
-StrategyBuilder& StrategyBuilder::op(Pass pass, std::vector<Index> coordinates, directive::Part part) {
+StrategyBuilder& StrategyBuilder::op(Pass pass, std::vector<Index> coordinates, directive::CommClass part) {
   const LocId loc = next_line();
   directive::OrderOp op{pass, part, static_cast<std::uint32_t>(order_.coordinates.size()), static_cast<std::uint32_t>(coordinates.size()), loc};
   for (const auto& [name, index] : coordinates) order_.coordinates.push_back({context_.symbol(name), index, false});

@@ -85,7 +85,7 @@ class StrategyBuilder {
 
   /// One operation per call on the last rank started.
   StrategyBuilder& rank(const std::vector<Index>& fixed);
-  StrategyBuilder& op(Pass pass, std::vector<Index> coordinates, directive::Part part = directive::Part::none);
+  StrategyBuilder& op(Pass pass, std::vector<Index> coordinates, directive::CommClass part = directive::CommClass::none);
   /// 1F1B of `stages` stages over the first mesh axis, `microbatches` each; with `halves` the backward is BI then BW.
   StrategyBuilder& one_f_one_b(std::uint32_t stages, std::uint32_t microbatches, bool halves = false);
   /// partition, split and place of a line: stage s on coordinate s of the first axis.

@@ -109,9 +109,9 @@ TEST(FoldedText, RunsEndWhereAStageDoes) {
 }
 
 TEST(FoldedText, ListsOfLongLinesAreShort) {
-  std::string line = "  F.s0 = F s0 @s0.F (load.x, param gather.s0.0";
-  for (std::size_t i = 1; i < 60; ++i) line += ", param gather.s0.0:" + std::to_string(i);
-  EXPECT_EQ(views::folded(line + ") on m[p: 0]\n"), "  F.s0 = F s0 @s0.F (load.x, param gather.s0.0, param gather.s0.0:1, ... 58 more like it, the last `param gather.s0.0:59`) on m[p: 0]\n");
+  std::string line = "  F.s0 = F s0 @s0.F (load.x, param all_gather.s0.0";
+  for (std::size_t i = 1; i < 60; ++i) line += ", param all_gather.s0.0:" + std::to_string(i);
+  EXPECT_EQ(views::folded(line + ") on m[p: 0]\n"), "  F.s0 = F s0 @s0.F (load.x, param all_gather.s0.0, param all_gather.s0.0:1, ... 58 more like it, the last `param all_gather.s0.0:59`) on m[p: 0]\n");
   std::string words = "  bucket (", lines = "  bucket (\n";
   for (const char* c = "abcdefghijklmnopqrstuvwxyz"; *c != 0; ++c) {
     const std::string item(30, *c);

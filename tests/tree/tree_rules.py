@@ -68,9 +68,9 @@ VAGUE_NAMES = re.compile(r"(^|[._-])(utils?|helpers?|common|misc)([._-]|$)", re.
 FILE_NAME = re.compile(r"[a-z0-9_.]+$")
 ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
 ENVIRONMENT_PASSES = ("frontend/tools/main.cpp", "backend/jit/command.cpp")
-KIND = re.compile(r"(==|!=|<|<=|>|>=) (dag::)?(NodeKind|Traffic)::")
+KIND = re.compile(r"(==|!=|<|<=|>|>=) (dag::)?(NodeKind|CommOp)::")
 CASE = re.compile(r"(\s*)(case\s.*|default:)")
-KIND_CASE = re.compile(r"case (dag::)?(NodeKind|Traffic)::")
+KIND_CASE = re.compile(r"case (dag::)?(NodeKind|CommOp)::")
 KIND_COMPARISONS = ("ir/dag/", "ir/verify/", "tests/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 

@@ -32,9 +32,9 @@ class TreeRules(unittest.TestCase):
             ("backend/a.h", "bool a = x.kind != dag::NodeKind::norm;", 1),
             ("passes/a.cpp", "case NodeKind::chunk: break;  // == NodeKind::chunk", 0),
             ("passes/a.cpp", "node.kind = NodeKind::send;", 0),
-            ("passes/a.cpp", "const bool sums = traits(kind).traffic == Traffic::add;", 1),
-            ("backend/a.cpp", "return traffic >= dag::Traffic::out;", 1),
-            ("ir/dag/a.h", "return traffic >= Traffic::out;", 0),
+            ("passes/a.cpp", "const bool sums = traits(kind).comm_op == CommOp::all_reduce;", 1),
+            ("backend/a.cpp", "return traffic >= dag::CommOp::offload;", 1),
+            ("ir/dag/a.h", "return traffic >= CommOp::offload;", 0),
             ("ir/verify/a.cpp", "if (node.kind == NodeKind::norm) return;", 0),
         ):
             self.assertEqual(len(self.check("kinds", {path: line + "\n"})), refused, line)

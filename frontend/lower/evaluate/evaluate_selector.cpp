@@ -24,9 +24,9 @@ bool is_written_selector(const ast::Expr& expr) {
 
 namespace {
 
-std::optional<directive::Part> part_of(std::string_view name) {
-  using directive::Part;
-  for (const Part part : {Part::send, Part::recv, Part::gather, Part::reduce, Part::enter, Part::leave}) {
+std::optional<directive::CommClass> part_of(std::string_view name) {
+  using directive::CommClass;
+  for (const CommClass part : {CommClass::send, CommClass::recv, CommClass::gather, CommClass::reduce, CommClass::enter, CommClass::leave}) {
     if (directive::part_name(part) == name) return part;
   }
   return std::nullopt;
@@ -64,7 +64,7 @@ void Evaluator::append_value(directive::Selector& selector, const Value& value) 
   if (!held) return;
   selector.coordinates.insert(selector.coordinates.end(), held->coordinates.begin(), held->coordinates.end());
   if (held->pass) selector.pass = held->pass;
-  if (held->part != directive::Part::none) selector.part = held->part;
+  if (held->part != directive::CommClass::none) selector.part = held->part;
 }
 
 void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame) {

@@ -43,7 +43,7 @@ std::string selector_as_written(const directive::Selector& selector, const Symbo
     first = false;
   }
   if (first) text += "model";
-  if (selector.part != directive::Part::none) text += "." + std::string(directive::part_name(selector.part));
+  if (selector.part != directive::CommClass::none) text += "." + std::string(directive::part_name(selector.part));
   return text;
 }
 

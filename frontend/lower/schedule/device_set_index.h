@@ -2,7 +2,7 @@
 // Numbered device sets, found by a set that they intersect without a search through all of them.
 //
 //   index.add(set, 7);
-//   index.each_meeting(other, [](std::uint32_t number) { ... });
+//   index.for_each_intersecting(other, [](std::uint32_t number) { ... });
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@ class DeviceSetIndex {
 
   /// Visits the number and the set of each entry that has a device in common with `set`.
   template <typename Visit>
-  void each_meeting(const DeviceSet& set, const Visit& visit) const {
+  void for_each_intersecting(const DeviceSet& set, const Visit& visit) const {
     if (sets_.empty()) return;
     const auto look = [&](std::uint32_t position) {
       if (sets_[position].set.intersects(set)) visit(sets_[position].number, sets_[position].set);

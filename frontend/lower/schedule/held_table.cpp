@@ -70,14 +70,14 @@ HeldTable::HeldTable(const directive::Selector& asked, const directive::Partitio
 
 HeldTable::Held HeldTable::held(const DeviceSet& devices, std::uint32_t depth) const {
   Held held;
-  std::vector<std::uint32_t> meeting;
-  indices_.each_meeting(devices, [&](std::uint32_t index, const DeviceSet&) { meeting.push_back(index); });
-  std::sort(meeting.begin(), meeting.end());
-  meeting.erase(std::unique(meeting.begin(), meeting.end()), meeting.end());
-  held.looked_at = meeting.size();
+  std::vector<std::uint32_t> sharing;
+  indices_.for_each_intersecting(devices, [&](std::uint32_t index, const DeviceSet&) { sharing.push_back(index); });
+  std::sort(sharing.begin(), sharing.end());
+  sharing.erase(std::unique(sharing.begin(), sharing.end()), sharing.end());
+  held.looked_at = sharing.size();
   const auto is_here = [&](std::uint32_t position) { return (*sets_)[placed_[position].place->devices].intersects(devices); };
   std::uint32_t first_outer = UINT32_MAX, first_mixed = UINT32_MAX;
-  for (const std::uint32_t index : meeting) {
+  for (const std::uint32_t index : sharing) {
     const std::vector<std::uint32_t>& chain = chains_[index];
     const bool here = is_here(chain.front());
     const Placed* part = nullptr;  // the first that names a part alone

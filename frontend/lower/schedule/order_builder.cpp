@@ -95,7 +95,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
 
 // ---- steps -----------------------------------------------------------------------------------------------------------
 
-std::uint32_t RankBuilder::emit(Pass pass, std::span<const Element> elements, directive::Part part, LocId loc) {
+std::uint32_t RankBuilder::emit(Pass pass, std::span<const Element> elements, directive::CommClass part, LocId loc) {
   order_->steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_->ops.size()), static_cast<std::uint32_t>(elements.size()), loc});
   for (const Element& element : elements) order_->ops.push_back({pass, part, element.first, element.count, loc});
   return static_cast<std::uint32_t>(order_->steps.size() - 1);
@@ -162,7 +162,7 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
     evaluator_->fail(Code::operation_of_nothing, op.operand->range, frame, "`{}` names no instance: an index list is empty", ast::source_text(*op.operand));
     return 0;
   }
-  const bool work = selector.part == directive::Part::none;
+  const bool work = selector.part == directive::CommClass::none;
   for (std::uint32_t i = 0; i < elements.size(); ++i) {
     const Element& element = elements[i];
     if (work && in_slot_ && (op.pass == Pass::BI || op.pass == Pass::BW)) {

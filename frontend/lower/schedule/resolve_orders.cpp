@@ -29,7 +29,7 @@ bool ScheduleBuilder::claimed_beside(const DeviceSet& claim) const {
   std::uint64_t claimed = 0;  // the claims of orders that hold have no device twice
   for (const auto& [outer, claims] : claims_) {
     if (outer == scope || !encloses(outer, scope)) continue;
-    claims.each_meeting(claim, [&](std::uint32_t, const DeviceSet& devices) { claimed += common_devices(devices, claim, *evaluator_->mesh); });
+    claims.for_each_intersecting(claim, [&](std::uint32_t, const DeviceSet& devices) { claimed += common_devices(devices, claim, *evaluator_->mesh); });
   }
   return claimed > 0 && claimed >= claim.devices(*evaluator_->mesh);
 }
@@ -159,7 +159,7 @@ const HeldTable* ScheduleBuilder::held_table(const ast::CallExpr& call, const di
     names.push_back(evaluator_->context().text(partition->into.name));
     if (made == nullptr && family != asked.end() && partition->into.name == family->name) made = partition;
   }
-  if (made == nullptr || work.pass || work.part != directive::Part::none) {
+  if (made == nullptr || work.pass || work.part != directive::CommClass::none) {
     const std::string_view best = family == asked.end() ? std::string_view() : nearest_name(evaluator_->context().text(family->name), names);
     evaluator_->fail(Code::selector_not_allowed, call.range, frame, "`held` lists the indices of the parts of a `partition`, and no `partition` makes `{}`", ast::source_text(*call.args[0].value))
         .hint("write {}", best.empty() ? "its name without an index, as in `held(stage, p[r])`" : "`" + std::string(best) + "`");

@@ -192,8 +192,8 @@ class RankBuilder {
   std::uint32_t add_member(const ast::StepMember& member, Frame& frame);
   std::uint32_t add_op(const ast::OpExpr& op, Frame& frame);
   std::uint32_t add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc);
-  std::uint32_t emit(Pass pass, std::span<const Element> elements, directive::Part part, LocId loc);
-  std::uint32_t emit(Pass pass, const Element& element, LocId loc) { return emit(pass, {&element, 1}, directive::Part::none, loc); }
+  std::uint32_t emit(Pass pass, std::span<const Element> elements, directive::CommClass part, LocId loc);
+  std::uint32_t emit(Pass pass, const Element& element, LocId loc) { return emit(pass, {&element, 1}, directive::CommClass::none, loc); }
   std::uint32_t explicit_op(const ast::OpExpr& op, Frame& frame);
   /// `BW`, of a cursor or (-1) the oldest of all.
   std::uint32_t queued_op(const ast::OpExpr& op, std::int32_t cursor, LocId loc, Frame& frame);

@@ -75,34 +75,34 @@ body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
 }
 graph {
   load.x.mb0.pp0 = load x [mb: 0] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, param gather.first0.0.pp0, param gather.first0.1) on grid[pp: 0] stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, param all_gather.first0.0.pp0, param all_gather.first0.1) on grid[pp: 0] stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   send.F.first0.mb0.pp1 = send F first0 [mb: 0] (F.first0.mb0:1) to recv.F.first0.mb0.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   recv.F.first0.mb0.pp1 = recv F second0 [mb: 0] from send.F.first0.mb0.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   load.x.mb1.pp0 = load x [mb: 1] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, param gather.first0.0.pp0, param gather.first0.1) on grid[pp: 0] stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, param gather.first0.0.pp1) on grid[pp: 1] stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, param all_gather.first0.0.pp0, param all_gather.first0.1) on grid[pp: 0] stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, param all_gather.first0.0.pp1) on grid[pp: 1] stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, param gather.first0.0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, param all_gather.first0.0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   accumulate.first0.0.B.second0.mb0.pp1 = accumulate bucket first0.0 B second0 [mb: 0] (grad B.second0.mb0:1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.second0.mb0.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 0] (accumulate.first0.0.B.second0.mb0.pp1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, param gather.first0.0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, param gather.first0.1) on grid[pp: 0] stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, param all_gather.first0.0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, param all_gather.first0.1) on grid[pp: 0] stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   accumulate.first0.0.B.first0.mb0.pp0 = accumulate bucket first0.0 B first0 [mb: 0] (grad B.first0.mb0) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   accumulate.first0.1.B.first0.mb0 = accumulate bucket first0.1 B first0 [mb: 0] (grad B.first0.mb0:1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.first0.mb0.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 0] (accumulate.first0.0.B.first0.mb0.pp0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.1.B.first0.mb0 = reduce_scatter bucket first0.1 B first0 [mb: 0] (accumulate.first0.1.B.first0.mb0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   all_reduce.loss.0.pp1 = all_reduce loss loss.0 (F.second0.mb0:1, F.second0.mb1:1) over dp, pod on grid[pp: 1] stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, param gather.first0.0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, param all_gather.first0.0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   accumulate.first0.0.B.second0.mb1.pp1 = accumulate bucket first0.0 B second0 [mb: 1] (grad B.second0.mb1:1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (accumulate.first0.0.B.second0.mb1.pp1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   accumulate.first0.0.pp1 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.second0.mb0.pp1 + reduce_scatter.first0.0.B.second0.mb1.pp1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.pp1, all_reduce.loss.0.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, param gather.first0.1) on grid[pp: 0] stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, param all_gather.first0.1) on grid[pp: 0] stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   accumulate.first0.0.B.first0.mb1.pp0 = accumulate bucket first0.0 B first0 [mb: 1] (grad B.first0.mb1) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   accumulate.first0.1.B.first0.mb1 = accumulate bucket first0.1 B first0 [mb: 1] (grad B.first0.mb1:1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (accumulate.first0.0.B.first0.mb1.pp0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
@@ -123,9 +123,9 @@ graph {
   update.first0.0.pp0 = update bucket first0.0 (all_reduce.first0.0.pp0, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   update.first0.1 = update bucket first0.1 (all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   update.first0.0.pp1 = update bucket first0.0 (all_reduce.first0.0.pp1, norm.pp1) on grid[pp: 1] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  gather.first0.0.pp0 = gather bucket first0.0 (update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  gather.first0.1 = gather bucket first0.1 (update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  gather.first0.0.pp1 = gather bucket first0.0 (update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_gather.first0.0.pp0 = all_gather bucket first0.0 (update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_gather.first0.1 = all_gather bucket first0.1 (update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  all_gather.first0.0.pp1 = all_gather bucket first0.0 (update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
 }
 communicator pp0.to.pp1 pair (grid[pp: 0], grid[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26) {
   send.F.first0.mb0.pp1
@@ -145,8 +145,8 @@ communicator group.pp0.no2 group (grid[pp: 0]) over dp stream sum.pp0 loc("small
   all_reduce.norm.dp.pp0
 }
 communicator group.pp0.no3 group (grid[pp: 0]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
-  gather.first0.0.pp0
-  gather.first0.1
+  all_gather.first0.0.pp0
+  all_gather.first0.1
 }
 communicator group.pp0.no4 group (grid[pp: 0]) over pod stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26) {
   all_reduce.first0.1
@@ -162,7 +162,7 @@ communicator group.pp1 group (grid[pp: 1]) over dp stream grads loc("small.pipe"
   reduce_scatter.first0.0.B.second0.mb1.pp1
 }
 communicator group.pp1.no2 group (grid[pp: 1]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
-  gather.first0.0.pp1
+  all_gather.first0.0.pp1
 }
 communicator group.pp1.no3 group (grid[pp: 1]) over dp, pod stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26) {
   all_reduce.loss.0.pp1
@@ -195,7 +195,7 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   buffer %all_gather_v.norm.pp0:1 = communication at 896 bytes 8
   buffer %norm.pp0:0 = activations at 704 bytes 16
   load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
-  F.first0.mb0 on compute after previous gather.first0.1 reads (%load.x.mb0.pp0:0, %parameters.first0.0, %parameters.first0.1) writes (%F.first0.mb0:0, %F.first0.mb0:1)
+  F.first0.mb0 on compute after previous all_gather.first0.1 reads (%load.x.mb0.pp0:0, %parameters.first0.0, %parameters.first0.1) writes (%F.first0.mb0:0, %F.first0.mb0:1)
   send.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after F.first0.mb0 reads (%F.first0.mb0:1)
   load.x.mb1.pp0 on compute after send.F.first0.mb0.pp1 writes (%load.x.mb1.pp0:0)
   F.first0.mb1 on compute reads (%load.x.mb1.pp0:0, %parameters.first0.0, %parameters.first0.1) writes (%F.first0.mb1:0, %F.first0.mb1:1)
@@ -218,8 +218,8 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   report.norm on compute reads (%norm.pp0:0)
   update.first0.0.pp0 on compute reads (%gradients.first0.0, %norm.pp0:0) writes (%parameters.first0.0)
   update.first0.1 on compute reads (%gradients.first0.1, %norm.pp0:0) writes (%parameters.first0.1)
-  gather.first0.0.pp0 on params via group.pp0.no3 after update.first0.0.pp0 reads (%parameters.first0.0) writes (%parameters.first0.0)
-  gather.first0.1 on params via group.pp0.no3 after update.first0.1 reads (%parameters.first0.1) writes (%parameters.first0.1)
+  all_gather.first0.0.pp0 on params via group.pp0.no3 after update.first0.0.pp0 reads (%parameters.first0.0) writes (%parameters.first0.0)
+  all_gather.first0.1 on params via group.pp0.no3 after update.first0.1 reads (%parameters.first0.1) writes (%parameters.first0.1)
 }
 role pp1 at grid[pp: 1] arena 896 live 896 {
   buffer %parameters.first0.0 = parameters bucket first0.0 at 0 bytes 128
@@ -241,7 +241,7 @@ role pp1 at grid[pp: 1] arena 896 live 896 {
   buffer %all_gather_v.norm.pp1:1 = communication at 448 bytes 8
   buffer %norm.pp1:0 = activations at 512 bytes 16
   recv.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous norm.pp1 writes (%recv.F.first0.mb0.pp1:0)
-  F.second0.mb0 on compute after recv.F.first0.mb0.pp1, previous gather.first0.0.pp1 reads (%recv.F.first0.mb0.pp1:0, %parameters.first0.0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
+  F.second0.mb0 on compute after recv.F.first0.mb0.pp1, previous all_gather.first0.0.pp1 reads (%recv.F.first0.mb0.pp1:0, %parameters.first0.0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
   recv.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 writes (%recv.F.first0.mb1.pp1:0)
   B.second0.mb0 on compute after previous send.B.second0.mb1.pp0 reads (%recv.F.first0.mb0.pp1:0, %F.second0.mb0:0, %parameters.first0.0) writes (%B.second0.mb0:0, %accumulate.first0.0.B.second0.mb0.pp1:0) uses (%workspace)
   reduce_scatter.first0.0.B.second0.mb0.pp1 on grads via group.pp1 after B.second0.mb0 reads (%accumulate.first0.0.B.second0.mb0.pp1:0) writes (%gradients.first0.0)
@@ -256,5 +256,5 @@ role pp1 at grid[pp: 1] arena 896 live 896 {
   all_gather_v.norm.pp1 on gather.pp0 via group.pp0.pp1 after report.loss.0 writes (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1)
   norm.pp1 on compute after all_gather_v.norm.pp1 reads (%all_gather_v.norm.pp1:0, %all_gather_v.norm.pp1:1) writes (%norm.pp1:0)
   update.first0.0.pp1 on compute after all_reduce.first0.0.pp1 reads (%gradients.first0.0, %norm.pp1:0) writes (%parameters.first0.0)
-  gather.first0.0.pp1 on params via group.pp1.no2 after update.first0.0.pp1 reads (%parameters.first0.0) writes (%parameters.first0.0)
+  all_gather.first0.0.pp1 on params via group.pp1.no2 after update.first0.0.pp1 reads (%parameters.first0.0) writes (%parameters.first0.0)
 }

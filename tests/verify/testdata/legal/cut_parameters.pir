@@ -74,32 +74,32 @@ body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %d.w.contract = contract(%contract.1, %d.contract.2.mul) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
 }
 graph {
-  gather.first0.0.F.first0.mb0.pp0 = gather bucket first0.0 F first0 [mb: 0] (param update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  gather.first0.1.F.first0.mb0 = gather bucket first0.1 F first0 [mb: 0] (param update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
-  gather.first0.0.F.second0.mb0.pp1 = gather bucket first0.0 F second0 [mb: 0] (param update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_gather.first0.0.F.first0.mb0.pp0 = all_gather bucket first0.0 F first0 [mb: 0] (param update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_gather.first0.1.F.first0.mb0 = all_gather bucket first0.1 F first0 [mb: 0] (param update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  all_gather.first0.0.F.second0.mb0.pp1 = all_gather bucket first0.0 F second0 [mb: 0] (param update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   load.x.mb0.pp0 = load x [mb: 0] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, all_gather.first0.0.F.first0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   send.F.first0.mb0.pp1 = send F first0 [mb: 0] (F.first0.mb0:1) to recv.F.first0.mb0.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   recv.F.first0.mb0.pp1 = recv F second0 [mb: 0] from send.F.first0.mb0.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   load.x.mb1.pp0 = load x [mb: 1] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, all_gather.first0.0.F.first0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   all_reduce.loss.0.pp1 = all_reduce loss loss.0 (F.second0.mb0:1, F.second0.mb1:1) over dp, pod on grid[pp: 1] stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, all_gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   accumulate.first0.0.B.second0.mb1.pp1 = accumulate bucket first0.0 B second0 [mb: 1] (grad B.second0.mb0:1 + B.second0.mb1:1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (accumulate.first0.0.B.second0.mb1.pp1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   accumulate.first0.0.pp1 = accumulate bucket first0.0 (grad reduce_scatter.first0.0.B.second0.mb1.pp1) on grid[pp: 1] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.pp1, all_reduce.loss.0.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, all_gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   accumulate.first0.0.B.first0.mb1.pp0 = accumulate bucket first0.0 B first0 [mb: 1] (grad B.first0.mb0 + B.first0.mb1) on grid[pp: 0] loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   accumulate.first0.1.B.first0.mb1 = accumulate bucket first0.1 B first0 [mb: 1] (grad B.first0.mb0:1 + B.first0.mb1:1) on grid[pp: 0] loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (accumulate.first0.0.B.first0.mb1.pp0) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
@@ -137,8 +137,8 @@ communicator group.pp0.no2 group (grid[pp: 0]) over dp stream sum.pp0 loc("small
   all_reduce.norm.dp.pp0
 }
 communicator group.pp0.no3 group (grid[pp: 0]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
-  gather.first0.0.F.first0.mb0.pp0
-  gather.first0.1.F.first0.mb0
+  all_gather.first0.0.F.first0.mb0.pp0
+  all_gather.first0.1.F.first0.mb0
 }
 communicator group.pp0.no4 group (grid[pp: 0]) over pod stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26) {
   all_reduce.first0.1
@@ -153,7 +153,7 @@ communicator group.pp1 group (grid[pp: 1]) over dp stream grads loc("small.pipe"
   reduce_scatter.first0.0.B.second0.mb1.pp1
 }
 communicator group.pp1.no2 group (grid[pp: 1]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
-  gather.first0.0.F.second0.mb0.pp1
+  all_gather.first0.0.F.second0.mb0.pp1
 }
 communicator group.pp1.no3 group (grid[pp: 1]) over dp, pod stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26) {
   all_reduce.loss.0.pp1
@@ -166,8 +166,8 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   buffer %gradients.first0.1 = gradients bucket first0.1 at 320 bytes 64
   buffer %optimizer.first0.1 = optimizer bucket first0.1 at 384 bytes 128
   buffer %scalars = scalars at 512 bytes 64
-  buffer %gather.first0.0.F.first0.mb0.pp0:0 = gathered at 576 bytes 128
-  buffer %gather.first0.1.F.first0.mb0:0 = gathered at 704 bytes 128
+  buffer %all_gather.first0.0.F.first0.mb0.pp0:0 = gathered at 576 bytes 128
+  buffer %all_gather.first0.1.F.first0.mb0:0 = gathered at 704 bytes 128
   buffer %load.x.mb0.pp0:0 = activations at 832 bytes 24
   buffer %F.first0.mb0:0 = activations at 896 bytes 40
   buffer %F.first0.mb0:1 = activations at 960 bytes 24
@@ -184,18 +184,18 @@ role pp0 at grid[pp: 0] arena 1344 live 1344 {
   buffer %all_gather_v.norm.pp0:0 = communication at 704 bytes 8
   buffer %all_gather_v.norm.pp0:1 = communication at 768 bytes 8
   buffer %norm.pp0:0 = activations at 576 bytes 16
-  gather.first0.0.F.first0.mb0.pp0 on params via group.pp0.no3 after previous update.first0.1 reads (%parameters.first0.0) writes (%gather.first0.0.F.first0.mb0.pp0:0)
-  gather.first0.1.F.first0.mb0 on params via group.pp0.no3 reads (%parameters.first0.1) writes (%gather.first0.1.F.first0.mb0:0)
+  all_gather.first0.0.F.first0.mb0.pp0 on params via group.pp0.no3 after previous update.first0.1 reads (%parameters.first0.0) writes (%all_gather.first0.0.F.first0.mb0.pp0:0)
+  all_gather.first0.1.F.first0.mb0 on params via group.pp0.no3 reads (%parameters.first0.1) writes (%all_gather.first0.1.F.first0.mb0:0)
   load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
-  F.first0.mb0 on compute after gather.first0.1.F.first0.mb0 reads (%load.x.mb0.pp0:0, %gather.first0.0.F.first0.mb0.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (%F.first0.mb0:0, %F.first0.mb0:1)
+  F.first0.mb0 on compute after all_gather.first0.1.F.first0.mb0 reads (%load.x.mb0.pp0:0, %all_gather.first0.0.F.first0.mb0.pp0:0, %all_gather.first0.1.F.first0.mb0:0) writes (%F.first0.mb0:0, %F.first0.mb0:1)
   send.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after F.first0.mb0 reads (%F.first0.mb0:1)
   load.x.mb1.pp0 on compute after send.F.first0.mb0.pp1 writes (%load.x.mb1.pp0:0)
-  F.first0.mb1 on compute reads (%load.x.mb1.pp0:0, %gather.first0.0.F.first0.mb0.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (%F.first0.mb1:0, %F.first0.mb1:1)
+  F.first0.mb1 on compute reads (%load.x.mb1.pp0:0, %all_gather.first0.0.F.first0.mb0.pp0:0, %all_gather.first0.1.F.first0.mb0:0) writes (%F.first0.mb1:0, %F.first0.mb1:1)
   send.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after F.first0.mb1 reads (%F.first0.mb1:1)
   recv.B.second0.mb0.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after send.F.first0.mb1.pp1 writes (%recv.B.second0.mb0.pp0:0)
-  B.first0.mb0 on compute after recv.B.second0.mb0.pp0 reads (%load.x.mb0.pp0:0, %F.first0.mb0:0, %recv.B.second0.mb0.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (%accumulate.first0.0.B.first0.mb1.pp0:0, %accumulate.first0.1.B.first0.mb1:0) uses (%workspace)
+  B.first0.mb0 on compute after recv.B.second0.mb0.pp0 reads (%load.x.mb0.pp0:0, %F.first0.mb0:0, %recv.B.second0.mb0.pp0:0, %all_gather.first0.1.F.first0.mb0:0) writes (%accumulate.first0.0.B.first0.mb1.pp0:0, %accumulate.first0.1.B.first0.mb1:0) uses (%workspace)
   recv.B.second0.mb1.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.first0.mb0 writes (%recv.B.second0.mb1.pp0:0)
-  B.first0.mb1 on compute after recv.B.second0.mb1.pp0 reads (%load.x.mb1.pp0:0, %F.first0.mb1:0, %recv.B.second0.mb1.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (+%accumulate.first0.0.B.first0.mb1.pp0:0, +%accumulate.first0.1.B.first0.mb1:0) uses (%workspace)
+  B.first0.mb1 on compute after recv.B.second0.mb1.pp0 reads (%load.x.mb1.pp0:0, %F.first0.mb1:0, %recv.B.second0.mb1.pp0:0, %all_gather.first0.1.F.first0.mb0:0) writes (+%accumulate.first0.0.B.first0.mb1.pp0:0, +%accumulate.first0.1.B.first0.mb1:0) uses (%workspace)
   reduce_scatter.first0.0.B.first0.mb1.pp0 on grads via group.pp0 after B.first0.mb1 reads (%accumulate.first0.0.B.first0.mb1.pp0:0) writes (%gradients.first0.0)
   reduce_scatter.first0.1.B.first0.mb1 on grads via group.pp0 reads (%accumulate.first0.1.B.first0.mb1:0) writes (%gradients.first0.1)
   all_reduce.first0.0.pp0 on grads via group.pp0.pp1.no2 reads (%gradients.first0.0) writes (%gradients.first0.0)
@@ -214,7 +214,7 @@ role pp1 at grid[pp: 1] arena 960 live 960 {
   buffer %gradients.first0.0 = gradients bucket first0.0 at 64 bytes 64
   buffer %optimizer.first0.0 = optimizer bucket first0.0 at 128 bytes 128
   buffer %scalars = scalars at 256 bytes 64
-  buffer %gather.first0.0.F.second0.mb0.pp1:0 = gathered at 320 bytes 128
+  buffer %all_gather.first0.0.F.second0.mb0.pp1:0 = gathered at 320 bytes 128
   buffer %recv.F.first0.mb0.pp1:0 = communication at 448 bytes 24
   buffer %F.second0.mb0:0 = activations at 512 bytes 40
   buffer %F.second0.mb0:1 = activations at 576 bytes 8
@@ -229,15 +229,15 @@ role pp1 at grid[pp: 1] arena 960 live 960 {
   buffer %all_gather_v.norm.pp1:0 = communication at 320 bytes 8
   buffer %all_gather_v.norm.pp1:1 = communication at 384 bytes 8
   buffer %norm.pp1:0 = activations at 448 bytes 16
-  gather.first0.0.F.second0.mb0.pp1 on params via group.pp1.no2 after previous update.first0.0.pp1 reads (%parameters.first0.0) writes (%gather.first0.0.F.second0.mb0.pp1:0)
+  all_gather.first0.0.F.second0.mb0.pp1 on params via group.pp1.no2 after previous update.first0.0.pp1 reads (%parameters.first0.0) writes (%all_gather.first0.0.F.second0.mb0.pp1:0)
   recv.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous update.first0.0.pp1 writes (%recv.F.first0.mb0.pp1:0)
-  F.second0.mb0 on compute after recv.F.first0.mb0.pp1, gather.first0.0.F.second0.mb0.pp1 reads (%recv.F.first0.mb0.pp1:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
+  F.second0.mb0 on compute after recv.F.first0.mb0.pp1, all_gather.first0.0.F.second0.mb0.pp1 reads (%recv.F.first0.mb0.pp1:0, %all_gather.first0.0.F.second0.mb0.pp1:0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
   recv.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 writes (%recv.F.first0.mb1.pp1:0)
-  B.second0.mb0 on compute reads (%recv.F.first0.mb0.pp1:0, %F.second0.mb0:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%B.second0.mb0:0, %accumulate.first0.0.B.second0.mb1.pp1:0) uses (%workspace)
+  B.second0.mb0 on compute reads (%recv.F.first0.mb0.pp1:0, %F.second0.mb0:0, %all_gather.first0.0.F.second0.mb0.pp1:0) writes (%B.second0.mb0:0, %accumulate.first0.0.B.second0.mb1.pp1:0) uses (%workspace)
   send.B.second0.mb0.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.second0.mb0 reads (%B.second0.mb0:0)
-  F.second0.mb1 on compute after send.B.second0.mb0.pp0, recv.F.first0.mb1.pp1 reads (%recv.F.first0.mb1.pp1:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%F.second0.mb1:0, %F.second0.mb1:1)
+  F.second0.mb1 on compute after send.B.second0.mb0.pp0, recv.F.first0.mb1.pp1 reads (%recv.F.first0.mb1.pp1:0, %all_gather.first0.0.F.second0.mb0.pp1:0) writes (%F.second0.mb1:0, %F.second0.mb1:1)
   all_reduce.loss.0.pp1 on sum.pp1 via group.pp1.no3 after F.second0.mb1 reads (%F.second0.mb0:1, %F.second0.mb1:1) writes (%F.second0.mb0:1, %F.second0.mb1:1)
-  B.second0.mb1 on compute reads (%recv.F.first0.mb1.pp1:0, %F.second0.mb1:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%B.second0.mb1:0, +%accumulate.first0.0.B.second0.mb1.pp1:0) uses (%workspace#2)
+  B.second0.mb1 on compute reads (%recv.F.first0.mb1.pp1:0, %F.second0.mb1:0, %all_gather.first0.0.F.second0.mb0.pp1:0) writes (%B.second0.mb1:0, +%accumulate.first0.0.B.second0.mb1.pp1:0) uses (%workspace#2)
   reduce_scatter.first0.0.B.second0.mb1.pp1 on grads via group.pp1 after B.second0.mb1 reads (%accumulate.first0.0.B.second0.mb1.pp1:0) writes (%gradients.first0.0)
   send.B.second0.mb1.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.second0.mb1 reads (%B.second0.mb1:0)
   report.loss.0 on compute after all_reduce.loss.0.pp1 reads (%F.second0.mb0:1, %F.second0.mb1:1)

@@ -92,39 +92,39 @@ body @model.B(%last.0.mul: saved f32[batch: 2*, dim: 5]<dp: batch>)
   %d.last.0.mul.mul = mul(%d.last.0.mul.scale, %last.0.mul) : f32[batch: 2*, dim: 5]<dp: batch> @BI loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
 }
 graph {
-  gather.first0.0.F.first0.mb0 = gather bucket first0.0 F first0 [mb: 0] (param update.first0.0) over dp on grid[] stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  all_gather.first0.0.F.first0.mb0 = all_gather bucket first0.0 F first0 [mb: 0] (param update.first0.0) over dp on grid[] stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   load.x.mb0.grid = load x [mb: 0] on grid[] <dp: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":18:15-18:20)
-  gather.middle0.0.F.middle0.mb0 = gather bucket middle0.0 F middle0 [mb: 0] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
-  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.grid, gather.first0.0.F.first0.mb0) on grid[] stream compute loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-  gather.last0.0.F.last0.mb0 = gather bucket last0.0 F last0 [mb: 0] (param update.last0.0) over dp on grid[] stream gather.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-  F.middle0.mb0 = F middle0 [mb: 0] @middle0.F (F.first0.mb0, gather.middle0.0.F.middle0.mb0) on grid[] stream compute after F.first0.mb0 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
-  F.last0.mb0 = F last0 [mb: 0] @last0.F (F.middle0.mb0, gather.last0.0.F.last0.mb0) on grid[] stream compute after F.middle0.mb0 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  all_gather.middle0.0.F.middle0.mb0 = all_gather bucket middle0.0 F middle0 [mb: 0] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.grid, all_gather.first0.0.F.first0.mb0) on grid[] stream compute loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  all_gather.last0.0.F.last0.mb0 = all_gather bucket last0.0 F last0 [mb: 0] (param update.last0.0) over dp on grid[] stream gather.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  F.middle0.mb0 = F middle0 [mb: 0] @middle0.F (F.first0.mb0, all_gather.middle0.0.F.middle0.mb0) on grid[] stream compute after F.first0.mb0 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.last0.mb0 = F last0 [mb: 0] @last0.F (F.middle0.mb0, all_gather.last0.0.F.last0.mb0) on grid[] stream compute after F.middle0.mb0 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   F.model.mb0 = F model [mb: 0] @model.F (F.last0.mb0) on grid[] stream compute after F.last0.mb0 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
   B.model.mb0 = B model [mb: 0] @model.B (F.last0.mb0) on grid[] stream compute after F.model.mb0 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
-  gather.middle0.0.B.middle0.mb0 = gather bucket middle0.0 B middle0 [mb: 0] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
-  B.last0.mb0 = B last0 [mb: 0] @last0.B (F.middle0.mb0, B.model.mb0, gather.last0.0.F.last0.mb0) on grid[] stream compute after B.model.mb0 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  all_gather.middle0.0.B.middle0.mb0 = all_gather bucket middle0.0 B middle0 [mb: 0] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  B.last0.mb0 = B last0 [mb: 0] @last0.B (F.middle0.mb0, B.model.mb0, all_gather.last0.0.F.last0.mb0) on grid[] stream compute after B.model.mb0 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   accumulate.last0.0.B.last0.mb0 = accumulate bucket last0.0 B last0 [mb: 0] (grad B.last0.mb0:1) on grid[] loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   reduce_scatter.last0.0.B.last0.mb0 = reduce_scatter bucket last0.0 B last0 [mb: 0] (accumulate.last0.0.B.last0.mb0) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-  gather.first0.0.F.first0.mb1 = gather bucket first0.0 F first0 [mb: 1] (param update.first0.0) over dp on grid[] stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-  B.middle0.mb0 = B middle0 [mb: 0] @middle0.B (B.last0.mb0, gather.middle0.0.B.middle0.mb0) on grid[] stream compute after B.last0.mb0 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  all_gather.first0.0.F.first0.mb1 = all_gather bucket first0.0 F first0 [mb: 1] (param update.first0.0) over dp on grid[] stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  B.middle0.mb0 = B middle0 [mb: 0] @middle0.B (B.last0.mb0, all_gather.middle0.0.B.middle0.mb0) on grid[] stream compute after B.last0.mb0 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
   B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.grid, B.middle0.mb0) on grid[] stream compute after B.middle0.mb0 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   accumulate.first0.0.B.first0.mb0 = accumulate bucket first0.0 B first0 [mb: 0] (grad B.first0.mb0) on grid[] loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   reduce_scatter.first0.0.B.first0.mb0 = reduce_scatter bucket first0.0 B first0 [mb: 0] (accumulate.first0.0.B.first0.mb0) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   load.x.mb1.grid = load x [mb: 1] on grid[] <dp: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":18:15-18:20)
-  gather.middle0.0.F.middle0.mb1 = gather bucket middle0.0 F middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
-  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.grid, gather.first0.0.F.first0.mb1) on grid[] stream compute after B.first0.mb0 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-  gather.last0.0.F.last0.mb1 = gather bucket last0.0 F last0 [mb: 1] (param update.last0.0) over dp on grid[] stream gather.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-  F.middle0.mb1 = F middle0 [mb: 1] @middle0.F (F.first0.mb1, gather.middle0.0.F.middle0.mb1) on grid[] stream compute after F.first0.mb1 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
-  F.last0.mb1 = F last0 [mb: 1] @last0.F (F.middle0.mb1, gather.last0.0.F.last0.mb1) on grid[] stream compute after F.middle0.mb1 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  all_gather.middle0.0.F.middle0.mb1 = all_gather bucket middle0.0 F middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.grid, all_gather.first0.0.F.first0.mb1) on grid[] stream compute after B.first0.mb0 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  all_gather.last0.0.F.last0.mb1 = all_gather bucket last0.0 F last0 [mb: 1] (param update.last0.0) over dp on grid[] stream gather.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  F.middle0.mb1 = F middle0 [mb: 1] @middle0.F (F.first0.mb1, all_gather.middle0.0.F.middle0.mb1) on grid[] stream compute after F.first0.mb1 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.last0.mb1 = F last0 [mb: 1] @last0.F (F.middle0.mb1, all_gather.last0.0.F.last0.mb1) on grid[] stream compute after F.middle0.mb1 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   F.model.mb1 = F model [mb: 1] @model.F (F.last0.mb1) on grid[] stream compute after F.last0.mb1 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
   all_reduce.loss.0.grid = all_reduce loss loss.0 (F.model.mb0, F.model.mb1) over dp on grid[] stream sum.grid loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
   B.model.mb1 = B model [mb: 1] @model.B (F.last0.mb1) on grid[] stream compute after F.model.mb1 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
-  gather.middle0.0.B.middle0.mb1 = gather bucket middle0.0 B middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
-  B.last0.mb1 = B last0 [mb: 1] @last0.B (F.middle0.mb1, B.model.mb1, gather.last0.0.F.last0.mb1) on grid[] stream compute after B.model.mb1 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  all_gather.middle0.0.B.middle0.mb1 = all_gather bucket middle0.0 B middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  B.last0.mb1 = B last0 [mb: 1] @last0.B (F.middle0.mb1, B.model.mb1, all_gather.last0.0.F.last0.mb1) on grid[] stream compute after B.model.mb1 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   accumulate.last0.0.B.last0.mb1 = accumulate bucket last0.0 B last0 [mb: 1] (grad B.last0.mb1:1) on grid[] loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   reduce_scatter.last0.0.B.last0.mb1 = reduce_scatter bucket last0.0 B last0 [mb: 1] (accumulate.last0.0.B.last0.mb1) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
   accumulate.last0.0 = accumulate bucket last0.0 (grad reduce_scatter.last0.0.B.last0.mb0 + reduce_scatter.last0.0.B.last0.mb1) on grid[] loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-  B.middle0.mb1 = B middle0 [mb: 1] @middle0.B (B.last0.mb1, gather.middle0.0.B.middle0.mb1) on grid[] stream compute after B.last0.mb1 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  B.middle0.mb1 = B middle0 [mb: 1] @middle0.B (B.last0.mb1, all_gather.middle0.0.B.middle0.mb1) on grid[] stream compute after B.last0.mb1 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
   B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.grid, B.middle0.mb1) on grid[] stream compute after B.middle0.mb1 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   accumulate.first0.0.B.first0.mb1 = accumulate bucket first0.0 B first0 [mb: 1] (grad B.first0.mb1) on grid[] loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
   reduce_scatter.first0.0.B.first0.mb1 = reduce_scatter bucket first0.0 B first0 [mb: 1] (accumulate.first0.0.B.first0.mb1) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
@@ -149,14 +149,14 @@ communicator group.grid.no2 group (grid[]) over dp stream sum.grid loc("small.pi
   all_reduce.norm.dp.grid
 }
 communicator group.grid.no3 group (grid[]) over dp stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20) {
-  gather.first0.0.F.first0.mb0
-  gather.middle0.0.F.middle0.mb0
-  gather.last0.0.F.last0.mb0
-  gather.middle0.0.B.middle0.mb0
-  gather.first0.0.F.first0.mb1
-  gather.middle0.0.F.middle0.mb1
-  gather.last0.0.F.last0.mb1
-  gather.middle0.0.B.middle0.mb1
+  all_gather.first0.0.F.first0.mb0
+  all_gather.middle0.0.F.middle0.mb0
+  all_gather.last0.0.F.last0.mb0
+  all_gather.middle0.0.B.middle0.mb0
+  all_gather.first0.0.F.first0.mb1
+  all_gather.middle0.0.F.middle0.mb1
+  all_gather.last0.0.F.last0.mb1
+  all_gather.middle0.0.B.middle0.mb1
 }
 role grid at grid[] arena 1152 live 1152 {
   buffer %parameters.first0.0 = parameters bucket first0.0 at 0 bytes 64
@@ -165,33 +165,33 @@ role grid at grid[] arena 1152 live 1152 {
   buffer %gradients.last0.0 = gradients bucket last0.0 at 192 bytes 64
   buffer %parameters.middle0.0 = parameters bucket middle0.0 at 256 bytes 64
   buffer %scalars = scalars at 320 bytes 64
-  buffer %gather.first0.0.F.first0.mb0:0 = gathered at 384 bytes 128
+  buffer %all_gather.first0.0.F.first0.mb0:0 = gathered at 384 bytes 128
   buffer %load.x.mb0.grid:0 = activations at 512 bytes 40
-  buffer %gather.middle0.0.F.middle0.mb0:0 = gathered at 576 bytes 128
+  buffer %all_gather.middle0.0.F.middle0.mb0:0 = gathered at 576 bytes 128
   buffer %F.first0.mb0:0 = activations at 704 bytes 40
   buffer %workspace = workspace at 768 bytes 64
-  buffer %gather.last0.0.F.last0.mb0:0 = gathered at 384 bytes 128
+  buffer %all_gather.last0.0.F.last0.mb0:0 = gathered at 384 bytes 128
   buffer %F.middle0.mb0:0 = activations at 768 bytes 40
   buffer %workspace#2 = workspace at 832 bytes 64
   buffer %F.last0.mb0:0 = activations at 832 bytes 40
   buffer %F.model.mb0:0 = activations at 576 bytes 4
   buffer %B.model.mb0:0 = activations at 640 bytes 40
-  buffer %gather.middle0.0.B.middle0.mb0:0 = gathered at 832 bytes 128
+  buffer %all_gather.middle0.0.B.middle0.mb0:0 = gathered at 832 bytes 128
   buffer %B.last0.mb0:0 = activations at 704 bytes 40
   buffer %accumulate.last0.0.B.last0.mb0:0 = unreduced at 960 bytes 128
-  buffer %gather.first0.0.F.first0.mb1:0 = gathered at 384 bytes 128
+  buffer %all_gather.first0.0.F.first0.mb1:0 = gathered at 384 bytes 128
   buffer %B.middle0.mb0:0 = activations at 640 bytes 40
   buffer %accumulate.first0.0.B.first0.mb0:0 = unreduced at 704 bytes 128
   buffer %load.x.mb1.grid:0 = activations at 512 bytes 40
-  buffer %gather.middle0.0.F.middle0.mb1:0 = gathered at 640 bytes 128
+  buffer %all_gather.middle0.0.F.middle0.mb1:0 = gathered at 640 bytes 128
   buffer %F.first0.mb1:0 = activations at 768 bytes 40
-  buffer %gather.last0.0.F.last0.mb1:0 = gathered at 384 bytes 128
+  buffer %all_gather.last0.0.F.last0.mb1:0 = gathered at 384 bytes 128
   buffer %F.middle0.mb1:0 = activations at 832 bytes 40
   buffer %workspace#3 = workspace at 896 bytes 64
   buffer %F.last0.mb1:0 = activations at 640 bytes 40
   buffer %F.model.mb1:0 = activations at 704 bytes 4
   buffer %B.model.mb1:0 = activations at 768 bytes 40
-  buffer %gather.middle0.0.B.middle0.mb1:0 = gathered at 896 bytes 128
+  buffer %all_gather.middle0.0.B.middle0.mb1:0 = gathered at 896 bytes 128
   buffer %B.last0.mb1:0 = activations at 640 bytes 40
   buffer %accumulate.last0.0.B.last0.mb1:0 = unreduced at 1024 bytes 128
   buffer %B.middle0.mb1:0 = activations at 384 bytes 40
@@ -199,35 +199,35 @@ role grid at grid[] arena 1152 live 1152 {
   buffer %sum_squares.last0.0:0 = activations at 640 bytes 8
   buffer %sum_squares.first0.0:0 = activations at 384 bytes 8
   buffer %norm.grid:0 = activations at 448 bytes 16
-  gather.first0.0.F.first0.mb0 on gather.grid via group.grid.no3 after previous report.norm reads (%parameters.first0.0) writes (%gather.first0.0.F.first0.mb0:0)
+  all_gather.first0.0.F.first0.mb0 on gather.grid via group.grid.no3 after previous report.norm reads (%parameters.first0.0) writes (%all_gather.first0.0.F.first0.mb0:0)
   load.x.mb0.grid on compute writes (%load.x.mb0.grid:0)
-  gather.middle0.0.F.middle0.mb0 on gather.grid via group.grid.no3 reads (%parameters.middle0.0) writes (%gather.middle0.0.F.middle0.mb0:0)
-  F.first0.mb0 on compute after gather.first0.0.F.first0.mb0 reads (%load.x.mb0.grid:0, %gather.first0.0.F.first0.mb0:0) writes (%F.first0.mb0:0) uses (%workspace)
-  gather.last0.0.F.last0.mb0 on gather.grid via group.grid.no3 after F.first0.mb0 reads (%parameters.last0.0) writes (%gather.last0.0.F.last0.mb0:0)
-  F.middle0.mb0 on compute after gather.middle0.0.F.middle0.mb0 reads (%F.first0.mb0:0, %gather.middle0.0.F.middle0.mb0:0) writes (%F.middle0.mb0:0) uses (%workspace#2)
-  F.last0.mb0 on compute after gather.last0.0.F.last0.mb0 reads (%F.middle0.mb0:0, %gather.last0.0.F.last0.mb0:0) writes (%F.last0.mb0:0)
+  all_gather.middle0.0.F.middle0.mb0 on gather.grid via group.grid.no3 reads (%parameters.middle0.0) writes (%all_gather.middle0.0.F.middle0.mb0:0)
+  F.first0.mb0 on compute after all_gather.first0.0.F.first0.mb0 reads (%load.x.mb0.grid:0, %all_gather.first0.0.F.first0.mb0:0) writes (%F.first0.mb0:0) uses (%workspace)
+  all_gather.last0.0.F.last0.mb0 on gather.grid via group.grid.no3 after F.first0.mb0 reads (%parameters.last0.0) writes (%all_gather.last0.0.F.last0.mb0:0)
+  F.middle0.mb0 on compute after all_gather.middle0.0.F.middle0.mb0 reads (%F.first0.mb0:0, %all_gather.middle0.0.F.middle0.mb0:0) writes (%F.middle0.mb0:0) uses (%workspace#2)
+  F.last0.mb0 on compute after all_gather.last0.0.F.last0.mb0 reads (%F.middle0.mb0:0, %all_gather.last0.0.F.last0.mb0:0) writes (%F.last0.mb0:0)
   F.model.mb0 on compute reads (%F.last0.mb0:0) writes (%F.model.mb0:0)
   B.model.mb0 on compute reads (%F.last0.mb0:0) writes (%B.model.mb0:0)
-  gather.middle0.0.B.middle0.mb0 on gather.grid via group.grid.no3 after B.model.mb0 reads (%parameters.middle0.0) writes (%gather.middle0.0.B.middle0.mb0:0)
-  B.last0.mb0 on compute reads (%F.middle0.mb0:0, %B.model.mb0:0, %gather.last0.0.F.last0.mb0:0) writes (%B.last0.mb0:0, %accumulate.last0.0.B.last0.mb0:0)
+  all_gather.middle0.0.B.middle0.mb0 on gather.grid via group.grid.no3 after B.model.mb0 reads (%parameters.middle0.0) writes (%all_gather.middle0.0.B.middle0.mb0:0)
+  B.last0.mb0 on compute reads (%F.middle0.mb0:0, %B.model.mb0:0, %all_gather.last0.0.F.last0.mb0:0) writes (%B.last0.mb0:0, %accumulate.last0.0.B.last0.mb0:0)
   reduce_scatter.last0.0.B.last0.mb0 on reduce.grid via group.grid after B.last0.mb0 reads (%accumulate.last0.0.B.last0.mb0:0) writes (%gradients.last0.0)
-  gather.first0.0.F.first0.mb1 on gather.grid via group.grid.no3 after B.last0.mb0 reads (%parameters.first0.0) writes (%gather.first0.0.F.first0.mb1:0)
-  B.middle0.mb0 on compute after gather.middle0.0.B.middle0.mb0 reads (%B.last0.mb0:0, %gather.middle0.0.B.middle0.mb0:0) writes (%B.middle0.mb0:0)
+  all_gather.first0.0.F.first0.mb1 on gather.grid via group.grid.no3 after B.last0.mb0 reads (%parameters.first0.0) writes (%all_gather.first0.0.F.first0.mb1:0)
+  B.middle0.mb0 on compute after all_gather.middle0.0.B.middle0.mb0 reads (%B.last0.mb0:0, %all_gather.middle0.0.B.middle0.mb0:0) writes (%B.middle0.mb0:0)
   B.first0.mb0 on compute reads (%load.x.mb0.grid:0, %B.middle0.mb0:0) writes (%accumulate.first0.0.B.first0.mb0:0)
   reduce_scatter.first0.0.B.first0.mb0 on reduce.grid via group.grid after B.first0.mb0 reads (%accumulate.first0.0.B.first0.mb0:0) writes (%gradients.first0.0)
   load.x.mb1.grid on compute writes (%load.x.mb1.grid:0)
-  gather.middle0.0.F.middle0.mb1 on gather.grid via group.grid.no3 after reduce_scatter.first0.0.B.first0.mb0 reads (%parameters.middle0.0) writes (%gather.middle0.0.F.middle0.mb1:0)
-  F.first0.mb1 on compute after reduce_scatter.first0.0.B.first0.mb0, gather.first0.0.F.first0.mb1 reads (%load.x.mb1.grid:0, %gather.first0.0.F.first0.mb1:0) writes (%F.first0.mb1:0) uses (%workspace#2)
-  gather.last0.0.F.last0.mb1 on gather.grid via group.grid.no3 after F.first0.mb1 reads (%parameters.last0.0) writes (%gather.last0.0.F.last0.mb1:0)
-  F.middle0.mb1 on compute after gather.middle0.0.F.middle0.mb1 reads (%F.first0.mb1:0, %gather.middle0.0.F.middle0.mb1:0) writes (%F.middle0.mb1:0) uses (%workspace#3)
-  F.last0.mb1 on compute after gather.last0.0.F.last0.mb1 reads (%F.middle0.mb1:0, %gather.last0.0.F.last0.mb1:0) writes (%F.last0.mb1:0)
+  all_gather.middle0.0.F.middle0.mb1 on gather.grid via group.grid.no3 after reduce_scatter.first0.0.B.first0.mb0 reads (%parameters.middle0.0) writes (%all_gather.middle0.0.F.middle0.mb1:0)
+  F.first0.mb1 on compute after reduce_scatter.first0.0.B.first0.mb0, all_gather.first0.0.F.first0.mb1 reads (%load.x.mb1.grid:0, %all_gather.first0.0.F.first0.mb1:0) writes (%F.first0.mb1:0) uses (%workspace#2)
+  all_gather.last0.0.F.last0.mb1 on gather.grid via group.grid.no3 after F.first0.mb1 reads (%parameters.last0.0) writes (%all_gather.last0.0.F.last0.mb1:0)
+  F.middle0.mb1 on compute after all_gather.middle0.0.F.middle0.mb1 reads (%F.first0.mb1:0, %all_gather.middle0.0.F.middle0.mb1:0) writes (%F.middle0.mb1:0) uses (%workspace#3)
+  F.last0.mb1 on compute after all_gather.last0.0.F.last0.mb1 reads (%F.middle0.mb1:0, %all_gather.last0.0.F.last0.mb1:0) writes (%F.last0.mb1:0)
   F.model.mb1 on compute reads (%F.last0.mb1:0) writes (%F.model.mb1:0)
   all_reduce.loss.0.grid on sum.grid via group.grid.no2 after F.model.mb1 reads (%F.model.mb0:0, %F.model.mb1:0) writes (%F.model.mb0:0, %F.model.mb1:0)
   B.model.mb1 on compute reads (%F.last0.mb1:0) writes (%B.model.mb1:0)
-  gather.middle0.0.B.middle0.mb1 on gather.grid via group.grid.no3 after F.middle0.mb1 reads (%parameters.middle0.0) writes (%gather.middle0.0.B.middle0.mb1:0)
-  B.last0.mb1 on compute reads (%F.middle0.mb1:0, %B.model.mb1:0, %gather.last0.0.F.last0.mb1:0) writes (%B.last0.mb1:0, %accumulate.last0.0.B.last0.mb1:0)
+  all_gather.middle0.0.B.middle0.mb1 on gather.grid via group.grid.no3 after F.middle0.mb1 reads (%parameters.middle0.0) writes (%all_gather.middle0.0.B.middle0.mb1:0)
+  B.last0.mb1 on compute reads (%F.middle0.mb1:0, %B.model.mb1:0, %all_gather.last0.0.F.last0.mb1:0) writes (%B.last0.mb1:0, %accumulate.last0.0.B.last0.mb1:0)
   reduce_scatter.last0.0.B.last0.mb1 on reduce.grid via group.grid after B.last0.mb1 reads (%accumulate.last0.0.B.last0.mb1:0) writes (+%gradients.last0.0)
-  B.middle0.mb1 on compute after gather.middle0.0.B.middle0.mb1 reads (%B.last0.mb1:0, %gather.middle0.0.B.middle0.mb1:0) writes (%B.middle0.mb1:0)
+  B.middle0.mb1 on compute after all_gather.middle0.0.B.middle0.mb1 reads (%B.last0.mb1:0, %all_gather.middle0.0.B.middle0.mb1:0) writes (%B.middle0.mb1:0)
   B.first0.mb1 on compute reads (%load.x.mb1.grid:0, %B.middle0.mb1:0) writes (%accumulate.first0.0.B.first0.mb1:0)
   reduce_scatter.first0.0.B.first0.mb1 on reduce.grid via group.grid after B.first0.mb1 reads (%accumulate.first0.0.B.first0.mb1:0) writes (+%gradients.first0.0)
   sum_squares.last0.0 on compute after reduce_scatter.last0.0.B.last0.mb1 reads (%gradients.last0.0) writes (%sum_squares.last0.0:0)

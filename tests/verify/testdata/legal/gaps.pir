@@ -70,14 +70,14 @@ body @model.B(%x: data bf16[batch: 2*, dim: 3]<dp: batch> input x,
 graph {
   load.x.mb0.m = load x [mb: 0] on m[] <dp: batch> stream compute loc("gaps.pipe":2:5-2:58 from "gaps.pipe":7:11-7:16)
   load.y.mb0.m = load y [mb: 0] on m[] <dp: batch> stream compute loc("gaps.pipe":2:5-2:58 from "gaps.pipe":7:11-7:16)
-  gather.model.0.F.model.mb0 = gather bucket model.0 F model [mb: 0] (param update.model.0) over dp on m[] stream gather.m loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16)
-  F.model.mb0 = F model [mb: 0] @model.F (load.x.mb0.m, load.y.mb0.m, gather.model.0.F.model.mb0, gather.model.0.F.model.mb0:1, gather.model.0.F.model.mb0:2) on m[] stream compute loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
-  B.model.mb0 = B model [mb: 0] @model.B (load.x.mb0.m, F.model.mb0, F.model.mb0:1, gather.model.0.F.model.mb0:1) on m[] stream compute after F.model.mb0 loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
+  all_gather.model.0.F.model.mb0 = all_gather bucket model.0 F model [mb: 0] (param update.model.0) over dp on m[] stream gather.m loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16)
+  F.model.mb0 = F model [mb: 0] @model.F (load.x.mb0.m, load.y.mb0.m, all_gather.model.0.F.model.mb0, all_gather.model.0.F.model.mb0:1, all_gather.model.0.F.model.mb0:2) on m[] stream compute loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
+  B.model.mb0 = B model [mb: 0] @model.B (load.x.mb0.m, F.model.mb0, F.model.mb0:1, all_gather.model.0.F.model.mb0:1) on m[] stream compute after F.model.mb0 loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
   load.x.mb1.m = load x [mb: 1] on m[] <dp: batch> stream compute loc("gaps.pipe":2:5-2:58 from "gaps.pipe":7:11-7:16)
   load.y.mb1.m = load y [mb: 1] on m[] <dp: batch> stream compute loc("gaps.pipe":2:5-2:58 from "gaps.pipe":7:11-7:16)
-  F.model.mb1 = F model [mb: 1] @model.F (load.x.mb1.m, load.y.mb1.m, gather.model.0.F.model.mb0, gather.model.0.F.model.mb0:1, gather.model.0.F.model.mb0:2) on m[] stream compute after B.model.mb0 loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
+  F.model.mb1 = F model [mb: 1] @model.F (load.x.mb1.m, load.y.mb1.m, all_gather.model.0.F.model.mb0, all_gather.model.0.F.model.mb0:1, all_gather.model.0.F.model.mb0:2) on m[] stream compute after B.model.mb0 loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
   all_reduce.loss.0.m = all_reduce loss loss.0 (F.model.mb0:2, F.model.mb1:2) over dp on m[] stream sum.m loc("gaps.pipe":4:5-4:46 from "gaps.pipe":7:11-7:16)
-  B.model.mb1 = B model [mb: 1] @model.B (load.x.mb1.m, F.model.mb1, F.model.mb1:1, gather.model.0.F.model.mb0:1) on m[] stream compute after F.model.mb1 loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
+  B.model.mb1 = B model [mb: 1] @model.B (load.x.mb1.m, F.model.mb1, F.model.mb1:1, all_gather.model.0.F.model.mb0:1) on m[] stream compute after F.model.mb1 loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
   accumulate.model.0.B.model.mb1 = accumulate bucket model.0 B model [mb: 1] (grad B.model.mb0 + B.model.mb1, grad B.model.mb0:1 + B.model.mb1:1, grad B.model.mb0:2 + B.model.mb1:2) on m[] loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16)
   reduce_scatter.model.0.B.model.mb1 = reduce_scatter bucket model.0 B model [mb: 1] (accumulate.model.0.B.model.mb1, accumulate.model.0.B.model.mb1:1, accumulate.model.0.B.model.mb1:2) over dp on m[] stream reduce.m loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16)
   accumulate.model.0 = accumulate bucket model.0 (grad reduce_scatter.model.0.B.model.mb1) on m[] loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16)
@@ -96,7 +96,7 @@ communicator group.m.no2 group (m[]) over dp stream sum.m loc("gaps.pipe":4:5-4:
   all_reduce.norm.dp.m
 }
 communicator group.m.no3 group (m[]) over dp stream gather.m loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16) {
-  gather.model.0.F.model.mb0
+  all_gather.model.0.F.model.mb0
 }
 role m at m[] arena 2368 live 2368 {
   buffer %parameters.model.0 = parameters bucket model.0 at 0 bytes 128
@@ -105,7 +105,7 @@ role m at m[] arena 2368 live 2368 {
   buffer %scalars = scalars at 1152 bytes 64
   buffer %load.x.mb0.m:0 = activations at 1216 bytes 12
   buffer %load.y.mb0.m:0 = activations at 1280 bytes 12
-  buffer %gather.model.0.F.model.mb0:0 = gathered at 1344 bytes 256
+  buffer %all_gather.model.0.F.model.mb0:0 = gathered at 1344 bytes 256
   buffer %F.model.mb0:0 = activations at 1600 bytes 12
   buffer %F.model.mb0:1 = activations at 1664 bytes 12
   buffer %F.model.mb0:2 = activations at 1728 bytes 4
@@ -119,14 +119,14 @@ role m at m[] arena 2368 live 2368 {
   buffer %norm.m:0 = activations at 1280 bytes 16
   load.x.mb0.m on compute writes (%load.x.mb0.m:0)
   load.y.mb0.m on compute writes (%load.y.mb0.m:0)
-  gather.model.0.F.model.mb0 on gather.m via group.m.no3 after previous update.model.0 reads (%parameters.model.0) writes (%gather.model.0.F.model.mb0:0, %gather.model.0.F.model.mb0:0 + 64, %gather.model.0.F.model.mb0:0 + 128)
-  F.model.mb0 on compute after gather.model.0.F.model.mb0 reads (%load.x.mb0.m:0, %load.y.mb0.m:0, %gather.model.0.F.model.mb0:0, %gather.model.0.F.model.mb0:0 + 64, %gather.model.0.F.model.mb0:0 + 128) writes (%F.model.mb0:0, %F.model.mb0:1, %F.model.mb0:2)
-  B.model.mb0 on compute reads (%load.x.mb0.m:0, %F.model.mb0:0, %F.model.mb0:1, %gather.model.0.F.model.mb0:0 + 64) writes (%accumulate.model.0.B.model.mb1:0, %accumulate.model.0.B.model.mb1:0 + 128, %accumulate.model.0.B.model.mb1:0 + 256)
+  all_gather.model.0.F.model.mb0 on gather.m via group.m.no3 after previous update.model.0 reads (%parameters.model.0) writes (%all_gather.model.0.F.model.mb0:0, %all_gather.model.0.F.model.mb0:0 + 64, %all_gather.model.0.F.model.mb0:0 + 128)
+  F.model.mb0 on compute after all_gather.model.0.F.model.mb0 reads (%load.x.mb0.m:0, %load.y.mb0.m:0, %all_gather.model.0.F.model.mb0:0, %all_gather.model.0.F.model.mb0:0 + 64, %all_gather.model.0.F.model.mb0:0 + 128) writes (%F.model.mb0:0, %F.model.mb0:1, %F.model.mb0:2)
+  B.model.mb0 on compute reads (%load.x.mb0.m:0, %F.model.mb0:0, %F.model.mb0:1, %all_gather.model.0.F.model.mb0:0 + 64) writes (%accumulate.model.0.B.model.mb1:0, %accumulate.model.0.B.model.mb1:0 + 128, %accumulate.model.0.B.model.mb1:0 + 256)
   load.x.mb1.m on compute writes (%load.x.mb1.m:0)
   load.y.mb1.m on compute writes (%load.y.mb1.m:0)
-  F.model.mb1 on compute reads (%load.x.mb1.m:0, %load.y.mb1.m:0, %gather.model.0.F.model.mb0:0, %gather.model.0.F.model.mb0:0 + 64, %gather.model.0.F.model.mb0:0 + 128) writes (%F.model.mb1:0, %F.model.mb1:1, %F.model.mb1:2)
+  F.model.mb1 on compute reads (%load.x.mb1.m:0, %load.y.mb1.m:0, %all_gather.model.0.F.model.mb0:0, %all_gather.model.0.F.model.mb0:0 + 64, %all_gather.model.0.F.model.mb0:0 + 128) writes (%F.model.mb1:0, %F.model.mb1:1, %F.model.mb1:2)
   all_reduce.loss.0.m on sum.m via group.m.no2 after F.model.mb1 reads (%F.model.mb0:2, %F.model.mb1:2) writes (%F.model.mb0:2, %F.model.mb1:2)
-  B.model.mb1 on compute reads (%load.x.mb1.m:0, %F.model.mb1:0, %F.model.mb1:1, %gather.model.0.F.model.mb0:0 + 64) writes (+%accumulate.model.0.B.model.mb1:0, +%accumulate.model.0.B.model.mb1:0 + 128, +%accumulate.model.0.B.model.mb1:0 + 256)
+  B.model.mb1 on compute reads (%load.x.mb1.m:0, %F.model.mb1:0, %F.model.mb1:1, %all_gather.model.0.F.model.mb0:0 + 64) writes (+%accumulate.model.0.B.model.mb1:0, +%accumulate.model.0.B.model.mb1:0 + 128, +%accumulate.model.0.B.model.mb1:0 + 256)
   reduce_scatter.model.0.B.model.mb1 on reduce.m via group.m after B.model.mb1 reads (%accumulate.model.0.B.model.mb1:0, %accumulate.model.0.B.model.mb1:0 + 128, %accumulate.model.0.B.model.mb1:0 + 256) writes (%gradients.model.0)
   report.loss.0 on compute after all_reduce.loss.0.m reads (%F.model.mb0:2, %F.model.mb1:2)
   sum_squares.model.0 on compute after reduce_scatter.model.0.B.model.mb1 reads (%gradients.model.0) writes (%sum_squares.model.0:0)

@@ -39,7 +39,7 @@ body @model.B(%x: data f64[batch: 2*, dim: 17]<dp: batch> input x,
 }
 graph {
   load.x.line = load x on line[] <dp: batch> stream compute loc("pad.pipe":2:5-2:36 from "pad.pipe":7:15-7:21)
-  F.model = F model @model.F (load.x.line, param gather.model.0) on line[] stream compute loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  F.model = F model @model.F (load.x.line, param all_gather.model.0) on line[] stream compute loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
   all_reduce.loss.0.line = all_reduce loss loss.0 (F.model:1) over dp on line[] stream sum.line loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
   B.model = B model @model.B (load.x.line, F.model) on line[] stream compute after F.model loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
   accumulate.model.0 = accumulate bucket model.0 (grad B.model) on line[] loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
@@ -48,7 +48,7 @@ graph {
   sum_squares.model.0 = sum_squares bucket model.0 (reduce_scatter.model.0) on line[] stream compute loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
   update.model.0 = update bucket model.0 (reduce_scatter.model.0) on line[] stream compute loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
   all_reduce.norm.dp.line = all_reduce (sum_squares.model.0) over dp on line[] stream sum.line loc("pad.pipe":9:12-9:40)
-  gather.model.0 = gather bucket model.0 (update.model.0) over dp on line[] stream gather.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+  all_gather.model.0 = all_gather bucket model.0 (update.model.0) over dp on line[] stream gather.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
   norm.line = norm (all_reduce.norm.dp.line) on line[] stream compute loc("pad.pipe":9:12-9:40)
   report.norm = report norm (norm.line) on line[] stream compute loc("pad.pipe":9:12-9:40)
 }
@@ -60,7 +60,7 @@ communicator group.line.no2 group (line[]) over dp stream sum.line loc("pad.pipe
   all_reduce.norm.dp.line
 }
 communicator group.line.no3 group (line[]) over dp stream gather.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21) {
-  gather.model.0
+  all_gather.model.0
 }
 role line at line[] arena 1408 live 1408 {
   buffer %parameters.model.0 = parameters bucket model.0 at 0 bytes 256
@@ -73,7 +73,7 @@ role line at line[] arena 1408 live 1408 {
   buffer %sum_squares.model.0:0 = activations at 704 bytes 8
   buffer %norm.line:0 = activations at 768 bytes 16
   load.x.line on compute writes (%load.x.line:0)
-  F.model on compute after previous gather.model.0 reads (%load.x.line:0, %parameters.model.0) writes (%F.model:0, %F.model:1)
+  F.model on compute after previous all_gather.model.0 reads (%load.x.line:0, %parameters.model.0) writes (%F.model:0, %F.model:1)
   all_reduce.loss.0.line on sum.line via group.line.no2 after F.model reads (%F.model:1) writes (%F.model:1)
   B.model on compute reads (%load.x.line:0, %F.model:0) writes (%gradients.model.0)
   reduce_scatter.model.0 on reduce.line via group.line after B.model reads (%gradients.model.0) writes (%gradients.model.0)
@@ -81,7 +81,7 @@ role line at line[] arena 1408 live 1408 {
   sum_squares.model.0 on compute after reduce_scatter.model.0 reads (%gradients.model.0) writes (%sum_squares.model.0:0)
   update.model.0 on compute reads (%gradients.model.0) writes (%parameters.model.0)
   all_reduce.norm.dp.line on sum.line via group.line.no2 after sum_squares.model.0 reads (%sum_squares.model.0:0) writes (%sum_squares.model.0:0)
-  gather.model.0 on gather.line via group.line.no3 after update.model.0 reads (%parameters.model.0) writes (%parameters.model.0)
+  all_gather.model.0 on gather.line via group.line.no3 after update.model.0 reads (%parameters.model.0) writes (%parameters.model.0)
   norm.line on compute after all_reduce.norm.dp.line reads (%sum_squares.model.0:0) writes (%norm.line:0)
   report.norm on compute reads (%norm.line:0)
 }

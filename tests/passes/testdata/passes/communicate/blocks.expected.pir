@@ -61,9 +61,9 @@ body @stage0.B(%sub: saved f64[batch: 3*, out: 2]<dp: batch>)
   %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 3*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
 }
 graph {
-  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, gather.stage0.layer0.0) on cluster[] loc("model.pipe":2:1-2:9)
+  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, all_gather.stage0.layer0.0) on cluster[] loc("model.pipe":2:1-2:9)
   B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.cluster, B.stage0.mb0) on cluster[] loc("model.pipe":2:1-2:9)
-  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, gather.stage0.layer0.0) on cluster[] loc("model.pipe":2:1-2:9)
+  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, all_gather.stage0.layer0.0) on cluster[] loc("model.pipe":2:1-2:9)
   B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.cluster, B.stage0.mb1) on cluster[] loc("model.pipe":2:1-2:9)
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.target.mb0.cluster, F.stage0.layer0.mb0) on cluster[] loc("model.pipe":3:1-3:9)
   B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (F.stage0.mb0) on cluster[] loc("model.pipe":3:1-3:9)
@@ -80,7 +80,7 @@ graph {
   norm.cluster = norm (all_reduce.norm.dp.cluster) on cluster[] loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.cluster) on cluster[] loc("sample.pipe":3:1-3:9)
   update.stage0.layer0.0 = update bucket stage0.layer0.0 (reduce_scatter.stage0.layer0.0) on cluster[] loc("sample.pipe":7:1-7:9)
-  gather.stage0.layer0.0 = gather bucket stage0.layer0.0 (param update.stage0.layer0.0) over dp on cluster[] loc("sample.pipe":7:1-7:9)
+  all_gather.stage0.layer0.0 = all_gather bucket stage0.layer0.0 (param update.stage0.layer0.0) over dp on cluster[] loc("sample.pipe":7:1-7:9)
   all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) over dp on cluster[] loc("sample.pipe":7:1-7:9)
   report.line.loss.0 = report loss line.loss.0 (all_reduce.line.loss.0.cluster, all_reduce.line.loss.0.cluster:1) on cluster[] loc("model.pipe":3:1-3:9)
 }

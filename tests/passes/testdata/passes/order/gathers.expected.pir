@@ -69,17 +69,17 @@ body @stage0.B(%sub: saved f64[batch: 2*, out: 2]<dp: batch>)
   %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 2*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
 }
 graph {
-  gather.stage0.layer0.0 = gather bucket stage0.layer0.0 (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
+  all_gather.stage0.layer0.0 = all_gather bucket stage0.layer0.0 (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
   load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, gather.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
+  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, all_gather.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
   load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.target.mb0.cluster, F.stage0.layer0.mb0) on cluster[] stream compute after F.stage0.layer0.mb0 loc("sample.pipe":10:1-10:9)
   load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, gather.stage0.layer0.0) on cluster[] stream compute after F.stage0.mb0 loc("sample.pipe":11:1-11:9)
+  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, all_gather.stage0.layer0.0) on cluster[] stream compute after F.stage0.mb0 loc("sample.pipe":11:1-11:9)
   load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.target.mb1.cluster, F.stage0.layer0.mb1) on cluster[] stream compute after F.stage0.layer0.mb1 loc("sample.pipe":11:1-11:9)
   load.x.mb2.cluster = load x [mb: 2] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  F.stage0.layer0.mb2 = F stage0.layer0 [mb: 2] @stage0.layer0.F (load.x.mb2.cluster, gather.stage0.layer0.0) on cluster[] stream compute after F.stage0.mb1 loc("sample.pipe":13:1-13:9)
+  F.stage0.layer0.mb2 = F stage0.layer0 [mb: 2] @stage0.layer0.F (load.x.mb2.cluster, all_gather.stage0.layer0.0) on cluster[] stream compute after F.stage0.mb1 loc("sample.pipe":13:1-13:9)
   load.target.mb2.cluster = load target [mb: 2] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb2 = F stage0 [mb: 2] @stage0.F (load.target.mb2.cluster, F.stage0.layer0.mb2) on cluster[] stream compute after F.stage0.layer0.mb2 loc("sample.pipe":13:1-13:9)
   all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1, F.stage0.mb2:1) over dp on cluster[] stream sum.cluster loc("sample.pipe":7:1-7:9)
@@ -99,5 +99,5 @@ graph {
   report.norm = report norm (norm.cluster) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
 }
 gathers {
-  gather.stage0.layer0.0 for F.stage0.layer0.mb2 after F.stage0.mb1 loc("sample.pipe":12:1-12:9)
+  all_gather.stage0.layer0.0 for F.stage0.layer0.mb2 after F.stage0.mb1 loc("sample.pipe":12:1-12:9)
 }

@@ -67,8 +67,8 @@ body @stage0.B(%sub: saved f64[batch: 3*, out: 2]<dp: batch>)
 }
 graph {
   load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  gather.stage0.layer0.0.F.stage0.layer0.mb0 = gather bucket stage0.layer0.0 F stage0.layer0 [mb: 0] (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
-  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, gather.stage0.layer0.0.F.stage0.layer0.mb0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
+  all_gather.stage0.layer0.0.F.stage0.layer0.mb0 = all_gather bucket stage0.layer0.0 F stage0.layer0 [mb: 0] (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
+  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, all_gather.stage0.layer0.0.F.stage0.layer0.mb0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
   load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.target.mb0.cluster, F.stage0.layer0.mb0) on cluster[] stream compute after F.stage0.layer0.mb0 loc("sample.pipe":10:1-10:9)
   B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (F.stage0.mb0) on cluster[] stream compute after F.stage0.mb0 loc("sample.pipe":11:1-11:9)
@@ -76,8 +76,8 @@ graph {
   accumulate.stage0.layer0.0.B.stage0.layer0.mb0 = accumulate bucket stage0.layer0.0 B stage0.layer0 [mb: 0] (grad B.stage0.layer0.mb0) on cluster[] loc("sample.pipe":7:1-7:9)
   reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0 = reduce_scatter bucket stage0.layer0.0 B stage0.layer0 [mb: 0] (accumulate.stage0.layer0.0.B.stage0.layer0.mb0) over dp on cluster[] stream reduce.cluster loc("sample.pipe":7:1-7:9)
   load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  gather.stage0.layer0.0.F.stage0.layer0.mb1 = gather bucket stage0.layer0.0 F stage0.layer0 [mb: 1] (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
-  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, gather.stage0.layer0.0.F.stage0.layer0.mb1) on cluster[] stream compute after B.stage0.layer0.mb0 loc("sample.pipe":12:1-12:9)
+  all_gather.stage0.layer0.0.F.stage0.layer0.mb1 = all_gather bucket stage0.layer0.0 F stage0.layer0 [mb: 1] (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
+  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, all_gather.stage0.layer0.0.F.stage0.layer0.mb1) on cluster[] stream compute after B.stage0.layer0.mb0 loc("sample.pipe":12:1-12:9)
   load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.target.mb1.cluster, F.stage0.layer0.mb1) on cluster[] stream compute after F.stage0.layer0.mb1 loc("sample.pipe":12:1-12:9)
   all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) over dp on cluster[] stream sum.cluster loc("sample.pipe":7:1-7:9)
@@ -102,8 +102,8 @@ communicator group.cluster.no2 group (cluster[]) over dp stream sum.cluster loc(
   all_reduce.norm.dp.cluster
 }
 communicator group.cluster.no3 group (cluster[]) over dp stream gather.cluster loc("sample.pipe":7:1-7:9) {
-  gather.stage0.layer0.0.F.stage0.layer0.mb0
-  gather.stage0.layer0.0.F.stage0.layer0.mb1
+  all_gather.stage0.layer0.0.F.stage0.layer0.mb0
+  all_gather.stage0.layer0.0.F.stage0.layer0.mb1
 }
 role pp0 at cluster[pp: 0] arena 704 live 704 {
   buffer %parameters.stage0.layer0.0 = parameters bucket stage0.layer0.0 at 0 bytes 64
@@ -111,7 +111,7 @@ role pp0 at cluster[pp: 0] arena 704 live 704 {
   buffer %optimizer.stage0.layer0.0 = optimizer bucket stage0.layer0.0 at 128 bytes 128
   buffer %scalars = scalars at 256 bytes 64
   buffer %load.x.mb0.cluster:0 = activations at 320 bytes 48
-  buffer %gather.stage0.layer0.0.F.stage0.layer0.mb0:0 = gathered at 384 bytes 128
+  buffer %all_gather.stage0.layer0.0.F.stage0.layer0.mb0:0 = gathered at 384 bytes 128
   buffer %F.stage0.layer0.mb0:0 = activations at 512 bytes 48
   buffer %load.target.mb0.cluster:0 = activations at 384 bytes 48
   buffer %F.stage0.mb0:0 = activations at 448 bytes 48
@@ -119,7 +119,7 @@ role pp0 at cluster[pp: 0] arena 704 live 704 {
   buffer %B.stage0.mb0:0 = activations at 384 bytes 48
   buffer %accumulate.stage0.layer0.0.B.stage0.layer0.mb0:0 = unreduced at 448 bytes 128
   buffer %load.x.mb1.cluster:0 = activations at 320 bytes 48
-  buffer %gather.stage0.layer0.0.F.stage0.layer0.mb1:0 = gathered at 384 bytes 128
+  buffer %all_gather.stage0.layer0.0.F.stage0.layer0.mb1:0 = gathered at 384 bytes 128
   buffer %F.stage0.layer0.mb1:0 = activations at 512 bytes 48
   buffer %load.target.mb1.cluster:0 = activations at 384 bytes 48
   buffer %F.stage0.mb1:0 = activations at 448 bytes 48
@@ -129,16 +129,16 @@ role pp0 at cluster[pp: 0] arena 704 live 704 {
   buffer %sum_squares.stage0.layer0.0:0 = activations at 320 bytes 8
   buffer %norm.cluster:0 = activations at 384 bytes 16
   load.x.mb0.cluster on compute writes (%load.x.mb0.cluster:0)
-  gather.stage0.layer0.0.F.stage0.layer0.mb0 on gather.cluster via group.cluster.no3 after previous report.norm reads (%parameters.stage0.layer0.0) writes (%gather.stage0.layer0.0.F.stage0.layer0.mb0:0)
-  F.stage0.layer0.mb0 on compute after gather.stage0.layer0.0.F.stage0.layer0.mb0 reads (%load.x.mb0.cluster:0, %gather.stage0.layer0.0.F.stage0.layer0.mb0:0) writes (%F.stage0.layer0.mb0:0)
+  all_gather.stage0.layer0.0.F.stage0.layer0.mb0 on gather.cluster via group.cluster.no3 after previous report.norm reads (%parameters.stage0.layer0.0) writes (%all_gather.stage0.layer0.0.F.stage0.layer0.mb0:0)
+  F.stage0.layer0.mb0 on compute after all_gather.stage0.layer0.0.F.stage0.layer0.mb0 reads (%load.x.mb0.cluster:0, %all_gather.stage0.layer0.0.F.stage0.layer0.mb0:0) writes (%F.stage0.layer0.mb0:0)
   load.target.mb0.cluster on compute writes (%load.target.mb0.cluster:0)
   F.stage0.mb0 on compute reads (%load.target.mb0.cluster:0, %F.stage0.layer0.mb0:0) writes (%F.stage0.mb0:0, %F.stage0.mb0:1)
   B.stage0.mb0 on compute reads (%F.stage0.mb0:0) writes (%B.stage0.mb0:0)
   B.stage0.layer0.mb0 on compute reads (%load.x.mb0.cluster:0, %B.stage0.mb0:0) writes (%accumulate.stage0.layer0.0.B.stage0.layer0.mb0:0)
   reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0 on reduce.cluster via group.cluster after B.stage0.layer0.mb0 reads (%accumulate.stage0.layer0.0.B.stage0.layer0.mb0:0) writes (%gradients.stage0.layer0.0)
   load.x.mb1.cluster on compute writes (%load.x.mb1.cluster:0)
-  gather.stage0.layer0.0.F.stage0.layer0.mb1 on gather.cluster via group.cluster.no3 after reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0 reads (%parameters.stage0.layer0.0) writes (%gather.stage0.layer0.0.F.stage0.layer0.mb1:0)
-  F.stage0.layer0.mb1 on compute after gather.stage0.layer0.0.F.stage0.layer0.mb1 reads (%load.x.mb1.cluster:0, %gather.stage0.layer0.0.F.stage0.layer0.mb1:0) writes (%F.stage0.layer0.mb1:0)
+  all_gather.stage0.layer0.0.F.stage0.layer0.mb1 on gather.cluster via group.cluster.no3 after reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0 reads (%parameters.stage0.layer0.0) writes (%all_gather.stage0.layer0.0.F.stage0.layer0.mb1:0)
+  F.stage0.layer0.mb1 on compute after all_gather.stage0.layer0.0.F.stage0.layer0.mb1 reads (%load.x.mb1.cluster:0, %all_gather.stage0.layer0.0.F.stage0.layer0.mb1:0) writes (%F.stage0.layer0.mb1:0)
   load.target.mb1.cluster on compute writes (%load.target.mb1.cluster:0)
   F.stage0.mb1 on compute reads (%load.target.mb1.cluster:0, %F.stage0.layer0.mb1:0) writes (%F.stage0.mb1:0, %F.stage0.mb1:1)
   all_reduce.line.loss.0.cluster on sum.cluster via group.cluster.no2 after F.stage0.mb1 reads (%F.stage0.mb0:1, %F.stage0.mb1:1) writes (%F.stage0.mb0:1, %F.stage0.mb1:1)

@@ -67,7 +67,7 @@ body @stage0.B(%sub: saved f64[batch: 3*, out: 2]<dp: batch>)
 }
 graph {
   load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, param gather.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
+  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, param all_gather.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
   load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.target.mb0.cluster, F.stage0.layer0.mb0) on cluster[] stream compute after F.stage0.layer0.mb0 loc("sample.pipe":10:1-10:9)
   B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (F.stage0.mb0) on cluster[] stream compute after F.stage0.mb0 loc("sample.pipe":11:1-11:9)
@@ -75,7 +75,7 @@ graph {
   accumulate.stage0.layer0.0.B.stage0.layer0.mb0 = accumulate bucket stage0.layer0.0 B stage0.layer0 [mb: 0] (grad B.stage0.layer0.mb0) on cluster[] loc("sample.pipe":7:1-7:9)
   reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0 = reduce_scatter bucket stage0.layer0.0 B stage0.layer0 [mb: 0] (accumulate.stage0.layer0.0.B.stage0.layer0.mb0) over dp on cluster[] stream reduce.cluster loc("sample.pipe":7:1-7:9)
   load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, param gather.stage0.layer0.0) on cluster[] stream compute after B.stage0.layer0.mb0 loc("sample.pipe":12:1-12:9)
+  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, param all_gather.stage0.layer0.0) on cluster[] stream compute after B.stage0.layer0.mb0 loc("sample.pipe":12:1-12:9)
   load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.target.mb1.cluster, F.stage0.layer0.mb1) on cluster[] stream compute after F.stage0.layer0.mb1 loc("sample.pipe":12:1-12:9)
   all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1) over dp on cluster[] stream sum.cluster loc("sample.pipe":7:1-7:9)
@@ -88,7 +88,7 @@ graph {
   sum_squares.stage0.layer0.0 = sum_squares bucket stage0.layer0.0 (accumulate.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
   update.stage0.layer0.0 = update bucket stage0.layer0.0 (accumulate.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
   all_reduce.norm.dp.cluster = all_reduce (sum_squares.stage0.layer0.0) over dp on cluster[] stream sum.cluster loc("sample.pipe":7:1-7:9)
-  gather.stage0.layer0.0 = gather bucket stage0.layer0.0 (update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
+  all_gather.stage0.layer0.0 = all_gather bucket stage0.layer0.0 (update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
   norm.cluster = norm (all_reduce.norm.dp.cluster) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.cluster) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
 }

@@ -1,4 +1,4 @@
-#include "runtime/processes/meeting_point.h"
+#include "runtime/processes/rendezvous.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -55,7 +55,7 @@ struct Guest {
 
 }  // namespace
 
-struct MeetingPoint::Parts {
+struct Rendezvous::Parts {
   Parts(const Launch& launch, double seconds) : launch(launch), seconds(seconds), until(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))), came(launch.world) {}
   ~Parts() {
     for (const int file : {wakes, own_socket}) {
@@ -68,7 +68,7 @@ struct MeetingPoint::Parts {
     int ends_of_pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_of_pair) != 0) return false;
     own_socket = ends_of_pair[0];
-    Guest& own = *guests.emplace_back(std::make_unique<Guest>(ends_of_pair[1], kMaxMeetingBody));
+    Guest& own = *guests.emplace_back(std::make_unique<Guest>(ends_of_pair[1], kMaxRendezvousBody));
     own.process = this_process();
     join(own);
     if (all_here) tell_all_here();
@@ -275,7 +275,7 @@ struct MeetingPoint::Parts {
 
   void join(Guest& guest) {
     guest.joined = true;
-    guest.connection.set_max_body(kMaxMeetingBody);
+    guest.connection.set_max_body(kMaxRendezvousBody);
     came[guest.rank] = true;
     all_here = joined() == launch.world;
   }
@@ -449,9 +449,9 @@ struct MeetingPoint::Parts {
   std::uint64_t most_begun = 0;  // steps, of those that have left
 };
 
-MeetingPoint::MeetingPoint(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Rendezvous::Rendezvous(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-std::unique_ptr<MeetingPoint> MeetingPoint::open(const Launch& launch, double seconds, Failure& failure) {
+std::unique_ptr<Rendezvous> Rendezvous::open(const Launch& launch, double seconds, Failure& failure) {
   auto parts = std::make_unique<Parts>(launch, seconds);
   std::string reason;
   const std::uint16_t port = launch.agent_store ? 0 : launch.port;
@@ -468,21 +468,21 @@ std::unique_ptr<MeetingPoint> MeetingPoint::open(const Launch& launch, double se
   }
   Parts& running = *parts;
   running.thread = std::thread([&running] { running.run(); });
-  return std::unique_ptr<MeetingPoint>(new MeetingPoint(std::move(parts)));
+  return std::unique_ptr<Rendezvous>(new Rendezvous(std::move(parts)));
 }
 
-MeetingPoint::~MeetingPoint() {
+Rendezvous::~Rendezvous() {
   parts_->ends.store(true);
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(parts_->wakes, &one, sizeof one);  // the thread also looks by itself
   parts_->thread.join();
 }
 
-std::uint16_t MeetingPoint::port() const { return parts_->listeners.port(); }
+std::uint16_t Rendezvous::port() const { return parts_->listeners.port(); }
 
-int MeetingPoint::take_own_socket() { return std::exchange(parts_->own_socket, -1); }
+int Rendezvous::take_own_socket() { return std::exchange(parts_->own_socket, -1); }
 
-std::vector<Failure> MeetingPoint::take_notices() {
+std::vector<Failure> Rendezvous::take_notices() {
   const std::lock_guard lock(parts_->notices_mutex);
   return std::exchange(parts_->notices, {});
 }

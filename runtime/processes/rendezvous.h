@@ -6,7 +6,7 @@
 // seconds at most, and no number of them ends or blocks a run. A process holds its rank as long as its connection lives: another one with that rank is refused.
 // A connection that breaks off before all have joined gives its rank back; afterwards it ends the run.
 //
-//   auto point = MeetingPoint::open(launch, seconds, failure);   // before rank 0 joins by ProcessGroup::join
+//   auto point = Rendezvous::open(launch, seconds, failure);   // before rank 0 joins by ProcessGroup::join
 //   Connection own(point->take_own_socket(), kMaxBody);          // rank 0 is known from the start and sends no hello
 //   for (const Failure& refused : point->take_notices()) ...;    // until all have joined
 
@@ -18,13 +18,13 @@
 
 namespace piper::runtime {
 
-class MeetingPoint {
+class Rendezvous {
  public:
   /// Listens at the address and on the port of the launch; with an agent's store on any free port. After `seconds` all processes that have joined get a failure
   /// that names the missing ones. Null with the reason in `failure`.
-  static std::unique_ptr<MeetingPoint> open(const Launch& launch, double seconds, Failure& failure);
+  static std::unique_ptr<Rendezvous> open(const Launch& launch, double seconds, Failure& failure);
   /// Waits until all processes have said goodbye or are gone; only briefly after a failure or before all have joined.
-  ~MeetingPoint();
+  ~Rendezvous();
 
   std::uint16_t port() const;
   /// The connection of this process; once.
@@ -34,7 +34,7 @@ class MeetingPoint {
 
  private:
   struct Parts;
-  explicit MeetingPoint(std::unique_ptr<Parts> parts);
+  explicit Rendezvous(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };
 

@@ -2,14 +2,14 @@
 // The other processes of a run, as one process's executor uses them: they stop at the same step, all learn of the first failure, and the reports, records and
 // parameters of their ranks reach rank 0.
 //
-//   OtherProcesses others(processes, job);
-//   if (auto failure = others.agree(device)) ...;              // before the first step
-//   while (others.group().begin_step() == ProcessGroup::Begin::yes) ...;
-//   others.send(phase, step, device.reports(0));               // when a step has ended here
-//   if (others.take(phase, step)) use(others.slots(phase));    // on rank 0: all reports of the others have arrived
-//   others.end_run(steps);
-//   if (auto failure = others.collect(recorded)) ...;
-//   others.read_parameter(device, "head.0.out", Part::values);
+//   PeerProcesses peers(processes, job);
+//   if (auto failure = peers.agree(device)) ...;              // before the first step
+//   while (peers.group().begin_step() == ProcessGroup::Begin::yes) ...;
+//   peers.send(phase, step, device.reports(0));               // when a step has ended here
+//   if (peers.take(phase, step)) use(peers.slots(phase));    // on rank 0: all reports of the others have arrived
+//   peers.end_run(steps);
+//   if (auto failure = peers.collect(recorded)) ...;
+//   peers.read_parameter(device, "head.0.out", Part::values);
 
 #include <memory>
 #include <optional>
@@ -24,10 +24,10 @@
 
 namespace piper::runtime {
 
-class OtherProcesses {
+class PeerProcesses {
  public:
   /// `job`: with the rank of this process alone.
-  OtherProcesses(const Processes& processes, const PiperJob& job) : group_(*processes.group), whole_(*processes.whole), numbers_(job, group_) {}
+  PeerProcesses(const Processes& processes, const PiperJob& job) : group_(*processes.group), whole_(*processes.whole), numbers_(job, group_) {}
 
   ProcessGroup& group() { return group_; }
   /// The ranks of all processes.

@@ -15,17 +15,17 @@
 
 namespace piper::runtime {
 
-struct MeetingMember {
+struct CommMember {
   std::size_t rank = 0;                // its position among the ranks of the job
   std::uint32_t queue = 0, action = 0;
   Operation operation;                 // without arena
 };
 
-struct Meetings {
-  std::vector<std::vector<MeetingMember>> list;                      // members in the order of the communicator
+struct MatchedComms {
+  std::vector<std::vector<CommMember>> list;                      // members in the order of the communicator
   std::vector<std::vector<std::vector<std::uint32_t>>> at;           // by rank, stream, position: the matched communication
 };
 
-std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase phase, Meetings& meetings);
+std::optional<Failure> match_communications(std::span<const PiperJobRank> ranks, Phase phase, MatchedComms& matched);
 
 }  // namespace piper::runtime

@@ -1,4 +1,4 @@
-#include "runtime/executor/other_processes.h"
+#include "runtime/executor/peer_processes.h"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 #include "runtime/executor/packed.h"
 #include "runtime/executor/parameters.h"
 #include "runtime/trace/align_times.h"
-#include "runtime/transport/meetings.h"
+#include "runtime/transport/match_communications.h"
 
 namespace piper::runtime {
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 53;  // nanoseconds: a hu
 
 }  // namespace
 
-std::optional<Failure> OtherProcesses::agree(const Device& device) {
+std::optional<Failure> PeerProcesses::agree(const Device& device) {
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
     if (in_phase(whole_.ranks[0], phase).program == nullptr) continue;
     if (auto failure = numbers_.agree(phase, device.reported(phase))) return failure;
@@ -25,7 +25,7 @@ std::optional<Failure> OtherProcesses::agree(const Device& device) {
   return std::nullopt;
 }
 
-std::optional<Failure> OtherProcesses::collect(std::vector<RecordedRank>& recorded) {
+std::optional<Failure> PeerProcesses::collect(std::vector<RecordedRank>& recorded) {
   std::vector<RecordedRank> all = std::exchange(recorded, {});
   if (rank() != 0) {
     group_.send_bytes(packed(all.front().actions));
@@ -35,15 +35,15 @@ std::optional<Failure> OtherProcesses::collect(std::vector<RecordedRank>& record
     RecordedRank& made = all.emplace_back(RecordedRank{rank.rank, {}});
     if (!receive_recorded(rank, made.actions)) return group_.failure();
   }
-  Meetings meetings;
-  if (auto failure = find_meetings(ranks(), Phase::training, meetings)) return failure;
-  align_times(meetings, all);
+  MatchedComms matched;
+  if (auto failure = match_communications(ranks(), Phase::training, matched)) return failure;
+  align_times(matched, all);
   recorded = std::move(all);
   return std::nullopt;
 }
 
 /// False after a failure of the run.
-bool OtherProcesses::receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions) {
+bool PeerProcesses::receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions) {
   const PiperProgram& program = *rank.program;
   std::uint64_t most = 0;
   for (std::uint32_t s = 0; s < program.num_streams; ++s) most += program.streams[s].num_actions;
@@ -60,7 +60,7 @@ bool OtherProcesses::receive_recorded(const PiperJobRank& rank, std::vector<Reco
 }
 
 /// All processes go through the same pieces in the same order: the holder of a piece sends it, rank 0 receives it, and the others skip it.
-std::optional<ParameterValues> OtherProcesses::read_parameter(Device& device, std::string_view name, Part part) {
+std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std::string_view name, Part part) {
   std::string bytes;
   const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
     if (of == rank()) {
