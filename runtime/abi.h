@@ -34,15 +34,15 @@ typedef struct PiperActionInfo {
 } PiperActionInfo;
 
 /* A rank's interval along one dimension of a value, or of a bucket whose values lie end to end: the positions [first, first + extent) of `global`. */
-typedef struct PiperStretch {
+typedef struct PiperInterval {
   uint64_t first, extent, global;
-} PiperStretch;
-#define PIPER_NO_STRETCH UINT32_MAX
+} PiperInterval;
+#define PIPER_ALL_POSITIONS UINT32_MAX
 
 /* Shard `index` of `members`: shards are contiguous, and the first elements % members of them have one element more than the others. */
-static inline PiperStretch piper_block(uint64_t elements, uint32_t members, uint32_t index) {
+static inline PiperInterval piper_shard(uint64_t elements, uint32_t members, uint32_t index) {
   const uint64_t each = elements / members, more = elements % members;
-  const PiperStretch block = {each * index + (index < more ? index : more), each + (index < more ? 1 : 0), elements};
+  const PiperInterval block = {each * index + (index < more ? index : more), each + (index < more ? 1 : 0), elements};
   return block;
 }
 
@@ -58,7 +58,7 @@ typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2,
 
 /* One part of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET if the member
  * adds nothing. all_gather_v: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own parts
- * and PIPER_NO_OFFSET on the others'. reduce_scatter and all_gather: member i of the communicator has shard i of `elements` (piper_block). reduce_scatter reads
+ * and PIPER_NO_OFFSET on the others'. reduce_scatter and all_gather: member i of the communicator has shard i of `elements` (piper_shard). reduce_scatter reads
  * all of `in` and writes its shard of the sum at the shard's position in `out`; gather reads its shard of `in` and writes the shards of all members to
  * `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on
  * the host.
@@ -71,7 +71,7 @@ typedef struct PiperMessagePart {
   uint64_t in, out;   /* byte offsets in the arena */
   uint64_t elements;
   uint32_t dtype;     /* PiperDType */
-  uint32_t stretch;   /* both offsets are those of position 0, and the part is this rank's interval PiperRank::stretches[stretch]; PIPER_NO_STRETCH: the part
+  uint32_t interval;   /* both offsets are those of position 0, and the part is this rank's interval PiperRank::intervals[interval]; PIPER_ALL_POSITIONS: the part
                        * begins at the offsets */
   uint32_t flags;     /* PIPER_SHARD_ONLY, PIPER_ACCUMULATE, PIPER_ZERO_FILL */
   uint32_t reserved;
@@ -114,14 +114,14 @@ typedef struct PiperParam {
   uint32_t num_dims;
   const int64_t* dims;
   /* Element i of the parameter is element `first` + i of its bucket. The rank holds an interval of the bucket: its reduced gradient and optimizer state
-   * cover the elements in it. PIPER_NO_STRETCH: all elements. */
+   * cover the elements in it. PIPER_ALL_POSITIONS: all elements. */
   uint64_t first;
-  uint32_t stretch;            /* into PiperRank::stretches */
-  uint32_t in_blocks;          /* PiperInBlocks: the further state of which the rank holds only its interval; offsets are then those of the interval's first
+  uint32_t interval;            /* into PiperRank::intervals */
+  uint32_t sharded;          /* PiperSharded: the further state of which the rank holds only its interval; offsets are then those of the interval's first
                                 * element */
 } PiperParam;
 
-typedef enum PiperInBlocks { PIPER_STATE_IN_BLOCKS = 0, PIPER_GRADIENTS_IN_BLOCKS = 1, PIPER_VALUES_IN_BLOCKS = 2 } PiperInBlocks; /* each includes those before it */
+typedef enum PiperSharded { PIPER_SHARDED_OPTIMIZER = 0, PIPER_SHARDED_GRADIENTS = 1, PIPER_SHARDED_PARAMETERS = 2 } PiperSharded; /* each includes those before it */
 
 /* A model input as a whole: global extents. */
 typedef struct PiperInput {
@@ -180,12 +180,12 @@ typedef struct PiperProgram {
   uint64_t host_bytes;         /* the arena in the memory of the host, 64-byte aligned */
   uint64_t host_state_bytes;   /* the front part of the host arena that persists: optimizer state */
   uint64_t scalars_offset;     /* of PiperScalars */
-  uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators, num_stretches;
+  uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators, num_intervals;
   const PiperActionInfo* actions;
   const PiperWait* waits;      /* of communication actions */
   const PiperMessagePart* parts;
   const PiperStream* streams;
-  const uint64_t* extents;     /* the extents of PiperRank::stretches that the program was generated for: the same on all ranks of the role */
+  const uint64_t* extents;     /* the extents of PiperRank::intervals that the program was generated for: the same on all ranks of the role */
   uint32_t num_params;
   const PiperParam* params;
   /* Runs the compute stream of one step; 0 done, otherwise cancelled or failed (the reason was given to api->fail). */
@@ -241,7 +241,7 @@ typedef struct PiperRank {
   uint64_t* completed;         /* per stream, each on its own cache line: completed[stream * PIPER_COUNTER_STRIDE] */
   PiperFlight* flight;
   const PiperCommunicator* communicators;
-  const PiperStretch* stretches; /* program->num_stretches: this rank's intervals of sharded dimensions */
+  const PiperInterval* intervals; /* program->num_intervals: this rank's intervals of sharded dimensions */
   uint32_t rank;
   volatile uint32_t* sleepers; /* nonzero: the progress engine sleeps and wants api->wake */
   void* runtime;               /* the runtime's own */
@@ -319,8 +319,8 @@ typedef struct PiperJobRank {
   const PiperProgram* evaluation;         /* null: none */
   const PiperCommunicator* communicators; /* program->num_communicators */
   const PiperCommunicator* evaluation_communicators;
-  const PiperStretch* stretches;          /* program->num_stretches */
-  const PiperStretch* evaluation_stretches;
+  const PiperInterval* intervals;          /* program->num_intervals */
+  const PiperInterval* evaluation_intervals;
 } PiperJobRank;
 
 typedef struct PiperJob {

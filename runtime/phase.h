@@ -16,7 +16,7 @@ inline PiperRank in_phase(const PiperJobRank& rank, Phase phase) {
   const bool training = phase == Phase::training;
   made.program = training ? rank.program : rank.evaluation;
   made.communicators = training ? rank.communicators : rank.evaluation_communicators;
-  made.stretches = training ? rank.stretches : rank.evaluation_stretches;
+  made.intervals = training ? rank.intervals : rank.evaluation_intervals;
   made.rank = rank.rank;
   return made;
 }

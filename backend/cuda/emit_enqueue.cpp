@@ -74,7 +74,7 @@ class Emission {
           arguments += arguments.empty() ? "" : ", ";
           switch (argument.kind) {
             case Argument::Kind::draw: arguments += "&device->draw"; break;
-            case Argument::Kind::first: arguments += "&" + first_of(body, argument.stretch); break;
+            case Argument::Kind::first: arguments += "&" + first_of(body, argument.interval); break;
             case Argument::Kind::buffer: arguments += "&" + name(argument.buffer); break;
             case Argument::Kind::adds: arguments += "&" + adds(argument.buffer); break;
           }
@@ -107,7 +107,7 @@ class Emission {
       for (const Instruction* each : calls_of_[index]) {
         const BodyOperands operands{.offsets = operands_of(program_, *each),
                                     .accumulate = {program_.accumulate.data() + each->first_accumulate, bodies_[index].num_outputs},
-                                    .stretches = stretches_of(program_, *each)};
+                                    .intervals = intervals_of(program_, *each)};
         out_ += "    " + CppBodies::operands(bodies_[index], operands) + ",\n";
       }
       out_ += "};\n";
@@ -142,9 +142,9 @@ class Emission {
         return "if (" + function + "(device, rank, " + number(each.stream) + ", action, &" + function + "_calls[" + number(call_of_[next_call_++]) + "])) return 1;";
       }
       case Instruction::Kind::load: {
-        const CallStretch& samples = stretches_of(program_, each).front();
+        const CallInterval& samples = intervals_of(program_, each).front();
         return "if (device->load" + common + number(each.subject) + ", " + begin_of(samples) + ", " +
-               number(program_.stretches[samples.stretch].extent) + ", " + number(operands.front()) + ")) return 1;";
+               number(program_.intervals[samples.interval].extent) + ", " + number(operands.front()) + ")) return 1;";
       }
       case Instruction::Kind::count:
         return operands.size() < 2 ? "" : list(operands.first(operands.size() - 1)) + "if (device->count" + common + "from, " + number(operands.size() - 1) + ", " + number(each.elements) + ", " +

@@ -109,7 +109,7 @@ double operations(const Kernel& kernel) {
 std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body) {
   std::vector<Argument> arguments;
   if (kernel_draws(kernel)) arguments.push_back({.kind = Argument::Kind::draw});
-  for (const std::int32_t stretch : kernel_stretches(kernel)) arguments.push_back({.kind = Argument::Kind::first, .stretch = stretch});
+  for (const std::int32_t interval : kernel_intervals(kernel)) arguments.push_back({.kind = Argument::Kind::first, .interval = interval});
   const std::set<BufferIndex> written = buffer_use(kernel).writes;
   for (const BufferIndex buffer : kernel_parameters(kernel)) {
     arguments.push_back({.kind = Argument::Kind::buffer, .buffer = buffer});

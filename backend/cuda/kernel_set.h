@@ -26,7 +26,7 @@ struct Argument {
     adds,          // uint32_t: whether the kernel accumulates into the buffer
   } kind = Kind::buffer;
   BufferIndex buffer = 0;
-  std::int32_t stretch = -1;  // first: into KernelBody::stretches
+  std::int32_t interval = -1;  // first: into KernelBody::intervals
 };
 std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body);
 

@@ -177,7 +177,7 @@ std::string CudaPrinter::signature(const std::string& name) const {
     if (is_effect(s.code) && adds(s)) flags.insert(s.access.buffer);
   }
   std::string text = kernel_draws(kernel_) ? "const piper_draw* __restrict__ draw" : "";
-  for (const std::int32_t stretch : kernel_stretches(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.stretches[static_cast<std::size_t>(stretch)]);
+  for (const std::int32_t interval : kernel_intervals(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.intervals[static_cast<std::size_t>(interval)]);
   for (const BufferIndex buffer : kernel_parameters(kernel_)) {
     text += text.empty() ? "" : ", ";
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict__ " + buffers_.at(buffer);

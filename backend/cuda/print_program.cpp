@@ -52,7 +52,7 @@ class CallPrinter {
     switch (each.kind) {
       case Instruction::Kind::run: run_body(each); break;
       case Instruction::Kind::load:
-        out_ += line("copy in", "input " + number(each.subject) + ", " + samples(stretches_of(program_, each).front()) + " to " + number(operands.front()));
+        out_ += line("copy in", "input " + number(each.subject) + ", " + samples(intervals_of(program_, each).front()) + " to " + number(operands.front()));
         break;
       case Instruction::Kind::count:
         out_ += line("count", "i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of " + offsets_text(operands.first(operands.size() - 1)) + " to " +
@@ -65,19 +65,19 @@ class CallPrinter {
     }
   }
 
-  /// ` of stretch 0`; empty if every rank has all.
-  std::string of_stretch(std::uint32_t stretch) const { return program_.stretches[stretch].cut.axes.empty() ? "" : " of stretch " + number(stretch); }
-  std::string samples(const CallStretch& call) const { return "samples " + number(call.first) + " +" + number(program_.stretches[call.stretch].extent) + of_stretch(call.stretch); }
+  /// ` of interval 0`; empty if every rank has all.
+  std::string of_interval(std::uint32_t interval) const { return program_.intervals[interval].cut.axes.empty() ? "" : " of interval " + number(interval); }
+  std::string samples(const CallInterval& call) const { return "samples " + number(call.first) + " +" + number(program_.intervals[call.interval].extent) + of_interval(call.interval); }
 
   void run_body(const Instruction& each) {
     const KernelBody& body = bodies_[each.body];
     const std::span operand = operands_of(program_, each);
-    const std::span<const CallStretch> stretches = stretches_of(program_, each);
+    const std::span<const CallInterval> intervals = intervals_of(program_, each);
     const auto place = [&](BufferIndex index) {
       const KernelBuffer& buffer = body.buffers[index];
       const std::uint32_t ports = body.num_inputs + body.num_outputs;
       if (buffer.place == KernelBuffer::Place::scratch) return buffer.name + " " + number(operand[ports] + static_cast<std::uint64_t>(buffer.offset));
-      return buffer.name + " " + number(operand[index]) + (buffer.stretch >= 0 ? of_stretch(stretches[static_cast<std::size_t>(buffer.stretch)].stretch) : "");
+      return buffer.name + " " + number(operand[index]) + (buffer.interval >= 0 ? of_interval(intervals[static_cast<std::size_t>(buffer.interval)].interval) : "");
     };
     const auto adds = [&](BufferIndex index) { return body.buffers[index].accumulates && program_.accumulate[each.first_accumulate + body.buffers[index].port] != 0; };
     for (const BodyStep& step : steps_[each.body]) {
@@ -93,8 +93,8 @@ class CallPrinter {
           std::string arguments;
           for (const Argument& argument : step.arguments) {
             if (argument.kind == Argument::Kind::first) {
-              const CallStretch& call = stretches[static_cast<std::size_t>(argument.stretch)];
-              arguments += ", " + body.stretches[static_cast<std::size_t>(argument.stretch)] + "s from " + number(call.first) + of_stretch(call.stretch);
+              const CallInterval& call = intervals[static_cast<std::size_t>(argument.interval)];
+              arguments += ", " + body.intervals[static_cast<std::size_t>(argument.interval)] + "s from " + number(call.first) + of_interval(call.interval);
             }
             if (argument.kind == Argument::Kind::buffer) arguments += ", " + place(argument.buffer);
             if (argument.kind == Argument::Kind::adds && adds(argument.buffer)) arguments += " +=";
@@ -137,8 +137,8 @@ class CallPrinter {
   void move(const PiperCommAction& comm, const PiperMessagePart& part) {
     static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather", "copy to host", "copy from host"};
     static_assert(std::size(kCalls) == PIPER_COMM_OPS);
-    const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH, in_blocks = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_ALL_GATHER;
-    std::string text = number(in_blocks ? part.elements / members_[comm.communicator] : part.elements) + " " + dtype_text(part.dtype);
+    const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH, sharded = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_ALL_GATHER;
+    std::string text = number(sharded ? part.elements / members_[comm.communicator] : part.elements) + " " + dtype_text(part.dtype);
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
     if (comm.op == PIPER_ALL_GATHER_V && part.in == PIPER_NO_OFFSET) text += " of its owner";
     if (part.flags & PIPER_ACCUMULATE) {
@@ -146,16 +146,16 @@ class CallPrinter {
     } else if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) {
       text += " to " + number(part.out);
     }
-    if (part.stretch != PIPER_NO_STRETCH) text += ", stretch " + number(part.stretch);
+    if (part.interval != PIPER_ALL_POSITIONS) text += ", interval " + number(part.interval);
     out_ += line(kCalls[comm.op], text + (copies ? "" : ", communicator " + number(comm.communicator)));
   }
 
   /// One after the other, each to or from its member.
-  void move_blocks(const PiperCommAction& comm, const PiperMessagePart& part) {
+  void move_shards(const PiperCommAction& comm, const PiperMessagePart& part) {
     const bool sums = comm.op == PIPER_REDUCE_SCATTER;
     const std::uint32_t members = members_[comm.communicator];
     for (std::uint32_t owner = 0; owner < members; ++owner) {
-      const PiperStretch block = piper_block(part.elements, members, owner);
+      const PiperInterval block = piper_shard(part.elements, members, owner);
       if (block.extent == 0) break;
       const std::uint64_t whole = block.first * tensor::dtype_bytes(row_of(part.dtype).dtype), alone = part.flags & PIPER_SHARD_ONLY ? 0 : whole;
       std::string text = number(block.extent) + " " + dtype_text(part.dtype), of = " of member " + number(owner);
@@ -184,7 +184,7 @@ class CallPrinter {
       const PiperMessagePart& part = program_.parts[comm.first_part + p];
       if ((part.flags & PIPER_ZERO_FILL) != 0 || part.elements == 0) continue;
       if (part.in == PIPER_NO_OFFSET && (comm.op == PIPER_ALL_REDUCE || comm.op == PIPER_REDUCE_SCATTER)) out_ += line("memset", number(part.out) + ": this member adds nothing");
-      differ(comm, part) ? move_blocks(comm, part) : move(comm, part);
+      differ(comm, part) ? move_shards(comm, part) : move(comm, part);
       if (part.flags & PIPER_ACCUMULATE) out_ += line("add", "its block to " + number(part.out));
     }
     if (group) out_ += line("ncclGroupEnd", "");

@@ -36,7 +36,7 @@ struct Instruction {
   std::uint32_t first_wait = 0, num_waits = 0;               // into DeviceProgram::waits
   std::uint32_t first_operand = 0, num_operands = 0;         // into DeviceProgram::operands; run: inputs, outputs, workspace if the body needs one
   std::uint32_t body = 0, first_accumulate = 0;              // run: into ProgramSet::bodies; into DeviceProgram::accumulate, one per output
-  std::uint32_t first_stretch = 0, num_stretches = 0;        // into DeviceProgram::call_stretches; run: intervals of the body; load: the samples
+  std::uint32_t first_interval = 0, num_intervals = 0;        // into DeviceProgram::call_intervals; run: intervals of the body; load: the samples
   std::uint32_t subject = 0;                                 // load: the input; report: the loss, or PIPER_NORM
   std::uint64_t elements = 0;                                // count: elements of each operand, i64
   std::int32_t ignore = 0;                                   // count: the ignored target
@@ -60,8 +60,8 @@ struct ProgramStream {
 };
 
 /// Samples, or elements of a bucket, of which every rank of the role has an interval. Calls add the position in the whole batch.
-struct ProgramStretch {
-  Cut cut;
+struct ProgramInterval {
+  Sharding cut;
   std::uint64_t extent = 0;  // of each rank's interval; the bodies are made for it
 };
 
@@ -88,16 +88,16 @@ struct DeviceProgram {
   std::vector<ProgramStream> streams;
   std::vector<ProgramParam> params;
   std::vector<dag::CommunicatorId> communicators;  // communicators of the plan, ascending: PiperRank::communicators in this order
-  std::vector<ProgramStretch> stretches;           // PiperRank::stretches in this order; all distinct
-  std::vector<CallStretch> call_stretches;
+  std::vector<ProgramInterval> intervals;           // PiperRank::intervals in this order; all distinct
+  std::vector<CallInterval> call_intervals;
 };
 
 inline std::span<const std::uint64_t> operands_of(const DeviceProgram& program, const Instruction& each) {
   return {program.operands.data() + each.first_operand, each.num_operands};
 }
 inline std::span<const PiperWait> waits_of(const DeviceProgram& program, const Instruction& each) { return {program.waits.data() + each.first_wait, each.num_waits}; }
-inline std::span<const CallStretch> stretches_of(const DeviceProgram& program, const Instruction& each) {
-  return {program.call_stretches.data() + each.first_stretch, each.num_stretches};
+inline std::span<const CallInterval> intervals_of(const DeviceProgram& program, const Instruction& each) {
+  return {program.call_intervals.data() + each.first_interval, each.num_intervals};
 }
 
 /// The programs of all roles of one DAG.

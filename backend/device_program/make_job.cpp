@@ -234,8 +234,8 @@ std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluati
                             .evaluation = evaluated != nullptr ? program(*parts->evaluation) : nullptr,
                             .communicators = tables.communicators.data(),
                             .evaluation_communicators = evaluated != nullptr ? evaluated->communicators.data() : nullptr,
-                            .stretches = tables.stretches.data(),
-                            .evaluation_stretches = evaluated != nullptr ? evaluated->stretches.data() : nullptr});
+                            .intervals = tables.intervals.data(),
+                            .evaluation_intervals = evaluated != nullptr ? evaluated->intervals.data() : nullptr});
   }
   parts->describe(training, options);
   if (const tensor::InputId weight = evaluation != nullptr ? dag::sample_weight(*evaluation) : tensor::InputId(); weight.valid()) {

@@ -41,13 +41,13 @@ class Bodies {
   /// `elements`: of the bucket, or of a shard of it.
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const auto [entry, fresh] = updates_.try_emplace({layout.cut, elements}, 0);
+    const auto [entry, fresh] = updates_.try_emplace({layout.is_sharded, elements}, 0);
     if (fresh) {
       const UpdateBody made = update_body(*dag_.context, optimizer_, layout.parameters, elements);
       KernelBody body = build_kernels(made.body, target_, made.in_place);
       // The rank works on its shard; states that are not sharded are full buffers, the optimizer's state is only the rank's shard.
-      if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::parameters)) put_in_blocks(body, {0, body.num_inputs});
-      if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients)) put_in_blocks(body, {1});
+      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::parameters)) put_in_shards(body, {0, body.num_inputs});
+      if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients)) put_in_shards(body, {1});
       entry->second = add(std::move(body), numbered("update", updates_.size()));
     }
     return entry->second;
@@ -55,11 +55,11 @@ class Bodies {
   std::uint32_t sum_squares(const dag::Bucket& bucket) {
     const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const bool whole = layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients);  // the gradients of which a shard is squared
+    const bool whole = layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients);  // the gradients of which a shard is squared
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
       KernelBody body = build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
-      if (whole) put_in_blocks(body, {0});
+      if (whole) put_in_shards(body, {0});
       entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
     }
     return entry->second;
@@ -77,9 +77,9 @@ class Bodies {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   /// Buckets of one shape share a body, so it is not named by a bucket.
   static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
-  static void put_in_blocks(KernelBody& body, std::initializer_list<BufferIndex> ports) {
-    if (body.stretches.empty()) body.stretches = {"element"};
-    for (const BufferIndex port : ports) body.buffers[port].stretch = 0;
+  static void put_in_shards(KernelBody& body, std::initializer_list<BufferIndex> ports) {
+    if (body.intervals.empty()) body.intervals = {"element"};
+    for (const BufferIndex port : ports) body.buffers[port].interval = 0;
   }
   std::uint32_t add(KernelBody body, std::string_view name) {
     body.name = name;
@@ -173,17 +173,17 @@ class Projection {
   void operand(std::uint64_t offset) { out_.operands.push_back(offset); }
 
   /// Its number among the role's intervals, which are distinct by their sharding, not by their position in the batch.
-  std::uint32_t stretch_of(const Cut& cut) {
-    const Cut own{whole(cut.of.extent), cut.axes};
-    const auto found = std::find_if(out_.stretches.begin(), out_.stretches.end(), [&](const ProgramStretch& each) { return each.cut == own; });
-    const auto number = static_cast<std::uint32_t>(found - out_.stretches.begin());
-    if (found == out_.stretches.end()) out_.stretches.push_back({own, static_cast<std::uint64_t>(part(own, dag_.mesh, device_).extent)});
+  std::uint32_t interval_of(const Sharding& cut) {
+    const Sharding own{full_interval(cut.interval.extent), cut.axes};
+    const auto found = std::find_if(out_.intervals.begin(), out_.intervals.end(), [&](const ProgramInterval& each) { return each.cut == own; });
+    const auto number = static_cast<std::uint32_t>(found - out_.intervals.begin());
+    if (found == out_.intervals.end()) out_.intervals.push_back({own, static_cast<std::uint64_t>(shard_interval(own, dag_.mesh, device_).extent)});
     return number;
   }
 
-  void add_stretch(const Cut& cut, Instruction& made) {
-    out_.call_stretches.push_back({static_cast<std::uint64_t>(cut.of.first), stretch_of(cut)});
-    ++made.num_stretches;
+  void add_interval(const Sharding& cut, Instruction& made) {
+    out_.call_intervals.push_back({static_cast<std::uint64_t>(cut.interval.first), interval_of(cut)});
+    ++made.num_intervals;
   }
 
   void add(const dag::Action& action) {
@@ -199,7 +199,7 @@ class Projection {
     }
     made.first_operand = static_cast<std::uint32_t>(out_.operands.size());
     made.first_accumulate = static_cast<std::uint32_t>(out_.accumulate.size());
-    made.first_stretch = static_cast<std::uint32_t>(out_.call_stretches.size());
+    made.first_interval = static_cast<std::uint32_t>(out_.call_intervals.size());
     const auto inputs = dag_.inputs_of(node);
     const std::uint32_t num_inputs = inputs.empty() ? 0 : inputs.back().port + 1;
 
@@ -208,7 +208,7 @@ class Projection {
       case NodeKind::load:
         made.kind = Instruction::Kind::load;
         made.subject = node.subject.input().value();
-        add_stretch(sample_cut(dag_, node), made);
+        add_interval(sample_sharding(dag_, node), made);
         operand(offset(action, 0));
         break;
       case NodeKind::count:
@@ -261,7 +261,7 @@ class Projection {
     const std::uint32_t workspace = bodies_[body].scratch_bytes > 0 ? 1 : 0;
     for (std::uint32_t i = 0; i < num_inputs + node.num_outputs + workspace; ++i) operand(offset(action, i));
     for (std::uint32_t i = 0; i < node.num_outputs; ++i) out_.accumulate.push_back(role_.operands[action.first_operand + num_inputs + i].accumulate);
-    if (!bodies_[body].stretches.empty()) add_stretch(sample_cut(dag_, node), made);
+    if (!bodies_[body].intervals.empty()) add_interval(sample_sharding(dag_, node), made);
     finish_run(made, body);
   }
 
@@ -273,7 +273,7 @@ class Projection {
     for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(offset(action, i));
     for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(sums + i * kScalar);
     if (bodies_[body].scratch_bytes > 0) operand(offset(action, num_inputs + node.num_outputs));
-    if (!bodies_[body].stretches.empty()) add_stretch(bucket_cut(dag_, bucket), made);
+    if (!bodies_[body].intervals.empty()) add_interval(bucket_sharding(dag_, bucket), made);
     finish_run(made, body);
   }
 
@@ -310,7 +310,7 @@ class Projection {
     operand(parameters);
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     const std::uint32_t body = bodies_.update(bucket, layout.block());
-    if (!bodies_[body].stretches.empty()) add_stretch(bucket_cut(dag_, bucket), made);
+    if (!bodies_[body].intervals.empty()) add_interval(bucket_sharding(dag_, bucket), made);
     finish_run(made, body);
   }
 
@@ -349,15 +349,15 @@ class Projection {
     comm.action = static_cast<std::uint32_t>(out_.instructions.size());
     const auto part = [&](std::uint64_t in, std::uint64_t out, dag::Port port) {
       const tensor::Type& type = dag_.output_type(port);
-      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_NO_STRETCH, 0, 0});
+      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_ALL_POSITIONS, 0, 0});
     };
     if (const dag::BucketId bucket = node.subject.bucket(); bucket.valid() && copies_to_or_from_host(node.kind)) {
       const bool out = leaves_device(node.kind);
       const dag::Port state = out ? dag_.inputs_of(node).front().source : dag::Port{action.node, 0};
       part(out ? offset(action, 0) : optimizer_state(bucket), out ? optimizer_state(bucket) : offset(action, 0), state);
-    } else if (bucket.valid() && dag_.buckets[bucket.index()].cut()) {
+    } else if (bucket.valid() && dag_.buckets[bucket.index()].sharded()) {
       out_.parts.push_back(flat_part(action, node, num_inputs));
-      if (reduces_to_shards(node.kind) && dag_.cuts_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
+      if (reduces_to_shards(node.kind) && dag_.shards_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
     } else if (is_send(node.kind)) {
       const auto inputs = dag_.inputs_of(node);
       for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
@@ -386,16 +386,16 @@ class Projection {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const DType dtype = gathers_shards(node.kind) ? layout.parameters : layout.sums;
-    const bool one_block = reduces_to_all(node.kind);
-    const Cut cut = bucket_cut(dag_, bucket);
+    const bool one_shard = reduces_to_all(node.kind);
+    const Sharding cut = bucket_sharding(dag_, bucket);
     assert(std::is_sorted(cut.axes.begin(), cut.axes.end()) && "the members of a communicator have their blocks in the order of the mesh");
     PiperMessagePart part{};
     part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
     part.out = offset(action, num_inputs);
-    part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.elements);
+    part.elements = static_cast<std::uint64_t>(one_shard ? layout.block() : layout.elements);
     part.dtype = abi_dtype(dtype);
-    part.stretch = one_block && !layout.in_blocks(dag::BucketState::gradients) ? stretch_of(cut) : PIPER_NO_STRETCH;
-    const bool own = reduces_to_shards(node.kind) ? layout.in_blocks(dag::BucketState::gradients) : gathers_shards(node.kind) && layout.in_blocks(dag::BucketState::parameters);
+    part.interval = one_shard && !layout.sharded(dag::BucketState::gradients) ? interval_of(cut) : PIPER_ALL_POSITIONS;
+    const bool own = reduces_to_shards(node.kind) ? layout.sharded(dag::BucketState::gradients) : gathers_shards(node.kind) && layout.sharded(dag::BucketState::parameters);
     if (own) part.flags |= PIPER_SHARD_ONLY;
     if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ACCUMULATE;
     return part;
@@ -415,7 +415,7 @@ class Projection {
       part.out = begin + static_cast<std::uint64_t>(layout.sum_bytes(from));
       part.elements = static_cast<std::uint64_t>(to - from);
       part.dtype = abi_dtype(layout.sums);
-      part.stretch = PIPER_NO_STRETCH;
+      part.interval = PIPER_ALL_POSITIONS;
       part.flags = PIPER_ZERO_FILL;
       out_.parts.push_back(part);
     }
@@ -451,7 +451,7 @@ class Projection {
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-      const std::uint32_t stretch = bucket.cut() ? stretch_of(bucket_cut(dag_, bucket)) : PIPER_NO_STRETCH;
+      const std::uint32_t interval = bucket.sharded() ? interval_of(bucket_sharding(dag_, bucket)) : PIPER_ALL_POSITIONS;
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         const tensor::Param& param = dag_.params[bucket.params[i].index()];
         const tensor::Type& type = dag_.param_types[bucket.params[i].index()];
@@ -471,11 +471,11 @@ class Projection {
         entry.sum_dtype = abi_dtype(layout.sums);
         entry.init = abi_init(param.init.kind);
         entry.scale = param.init.scale;
-        entry.counted = in_set(bucket.homes.front());
+        entry.counted = in_set(bucket.owners.front());
         entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
         entry.first = static_cast<std::uint64_t>(layout.offsets[i]);
-        entry.stretch = stretch;
-        entry.in_blocks = layout.in_blocks(dag::BucketState::parameters) ? PIPER_VALUES_IN_BLOCKS : layout.in_blocks(dag::BucketState::gradients) ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
+        entry.interval = interval;
+        entry.sharded = layout.sharded(dag::BucketState::parameters) ? PIPER_SHARDED_PARAMETERS : layout.sharded(dag::BucketState::gradients) ? PIPER_SHARDED_GRADIENTS : PIPER_SHARDED_OPTIMIZER;
         out_.params.push_back(std::move(made));
       }
     }

@@ -36,12 +36,12 @@ std::string run_text(const DeviceProgram& program, const Instruction& each, cons
   return text;
 }
 
-/// ` samples 4 +2 of stretch 0`: the first index over all ranks, the extent per rank, and the interval, which is left out if each
+/// ` samples 4 +2 of interval 0`: the first index over all ranks, the extent per rank, and the interval, which is left out if each
 /// rank has all.
-std::string stretch_text(const DeviceProgram& program, const std::string& of, const CallStretch& call) {
-  const ProgramStretch& stretch = program.stretches[call.stretch];
-  std::string text = " " + of + "s " + number(call.first) + " +" + number(stretch.extent);
-  if (!stretch.cut.axes.empty()) text += " of stretch " + number(call.stretch);
+std::string interval_text(const DeviceProgram& program, const std::string& of, const CallInterval& call) {
+  const ProgramInterval& interval = program.intervals[call.interval];
+  std::string text = " " + of + "s " + number(call.first) + " +" + number(interval.extent);
+  if (!interval.cut.axes.empty()) text += " of interval " + number(call.interval);
   return text;
 }
 
@@ -58,7 +58,7 @@ std::string communication_text(const DeviceProgram& program, const Instruction& 
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
     if (part.out != PIPER_NO_OFFSET) text += (part.flags & PIPER_ACCUMULATE ? " added to " : " to ") + number(part.out);
     if (part.flags & PIPER_SHARD_ONLY) text += comm.op == PIPER_ALL_GATHER ? " (from a block)" : " (to a block)";
-    if (part.stretch != PIPER_NO_STRETCH) text += ", stretch " + number(part.stretch);
+    if (part.interval != PIPER_ALL_POSITIONS) text += ", interval " + number(part.interval);
   }
   return text + ")";
 }
@@ -68,10 +68,10 @@ std::string instruction_text(const DeviceProgram& program, const Instruction& ea
     case Instruction::Kind::run: {
       const KernelBody& body = bodies[each.body];
       std::string text = run_text(program, each, body);
-      for (std::size_t s = 0; s < body.stretches.size(); ++s) text += stretch_text(program, body.stretches[s], stretches_of(program, each)[s]);
+      for (std::size_t s = 0; s < body.intervals.size(); ++s) text += interval_text(program, body.intervals[s], intervals_of(program, each)[s]);
       return text;
     }
-    case Instruction::Kind::load: return "load input " + number(each.subject) + stretch_text(program, "sample", stretches_of(program, each).front()) + " -> " + number(operands_of(program, each).front());
+    case Instruction::Kind::load: return "load input " + number(each.subject) + interval_text(program, "sample", intervals_of(program, each).front()) + " -> " + number(operands_of(program, each).front());
     case Instruction::Kind::count: {
       const std::span operands = operands_of(program, each);
       return "count loss " + number(each.subject) + ": i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of (" +
@@ -121,10 +121,10 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
     for (const std::uint64_t slot : param.entry.slot_offsets) {
       if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot) + (param.entry.slots_on_host != 0 ? " on the host" : "");
     }
-    if (param.entry.stretch != PIPER_NO_STRETCH) {
-      text += ", from " + number(param.entry.first) + " on in blocks of " + number(program.stretches[param.entry.stretch].extent) + " of stretch " + number(param.entry.stretch);
+    if (param.entry.interval != PIPER_ALL_POSITIONS) {
+      text += ", from " + number(param.entry.first) + " on in blocks of " + number(program.intervals[param.entry.interval].extent) + " of interval " + number(param.entry.interval);
       constexpr const char* kInBlocks[] = {"", ", gradients kept so", ", gradients and values kept so"};
-      text += kInBlocks[param.entry.in_blocks];
+      text += kInBlocks[param.entry.sharded];
     }
     text += param.entry.counted != 0 ? "\n" : ", a further copy\n";
   }

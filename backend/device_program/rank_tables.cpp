@@ -75,10 +75,10 @@ RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, Commun
     communicators.push_back(made);
   }
   for (std::size_t c = 0; c < communicators.size(); ++c) communicators[c].members = members[c]->data();
-  for (const ProgramStretch& each : program.stretches) {
-    const Stretch own = part(each.cut, dag.mesh, coordinates);
-    stretches.push_back({static_cast<std::uint64_t>(own.first), static_cast<std::uint64_t>(own.extent), static_cast<std::uint64_t>(own.global)});
-    assert(stretches.back().extent == each.extent && "ranks with other extents are a role of their own");
+  for (const ProgramInterval& each : program.intervals) {
+    const Interval own = shard_interval(each.cut, dag.mesh, coordinates);
+    intervals.push_back({static_cast<std::uint64_t>(own.first), static_cast<std::uint64_t>(own.extent), static_cast<std::uint64_t>(own.global)});
+    assert(intervals.back().extent == each.extent && "ranks with other extents are a role of their own");
   }
 }
 

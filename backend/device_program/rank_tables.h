@@ -41,7 +41,7 @@ struct RankTables {
 
   std::vector<PiperCommunicator> communicators;      // as DeviceProgram::communicators
   std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;  // the targets of their pointers
-  std::vector<PiperStretch> stretches;                                     // as DeviceProgram::stretches
+  std::vector<PiperInterval> intervals;                                     // as DeviceProgram::intervals
 };
 
 /// The role of a device: the matching one with the most fixed coordinates.

@@ -11,7 +11,7 @@ namespace {
 
 std::string number(std::uint64_t value) { return value == PIPER_NO_OFFSET ? "PIPER_NO_OFFSET" : std::to_string(value); }
 
-std::string stretch(std::uint32_t value) { return value == PIPER_NO_STRETCH ? "PIPER_NO_STRETCH" : std::to_string(value); }
+std::string interval(std::uint32_t value) { return value == PIPER_ALL_POSITIONS ? "PIPER_ALL_POSITIONS" : std::to_string(value); }
 
 constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER_V", "PIPER_REDUCE_SCATTER", "PIPER_ALL_GATHER", "PIPER_OFFLOAD", "PIPER_FETCH"};
 static_assert(std::size(kOps) == PIPER_COMM_OPS);
@@ -72,7 +72,7 @@ class Emission {
     out_ += "// Program " + comment(program_.role) + ": one training step of the ranks of this role, " + counted(program_.instructions.size(), "action") + " on " +
             counted(program_.streams.size(), "stream") + ".\n";
     out_ += "// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) + " bytes, the first " + number(program_.state_bytes) + " of them state).\n";
-    out_ += "// What differs between ranks is in PiperRank: members of communicators, stretches of samples and buckets.\n";
+    out_ += "// What differs between ranks is in PiperRank: members of communicators, intervals of samples and buckets.\n";
     out_ += "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n";
     out_ += "\n// ---- bodies ----------------------------------------------------------------------------------------------------\n\n";
   }
@@ -85,7 +85,7 @@ class Emission {
         const Instruction& each = program_.instructions[index];
         const BodyOperands operands{.offsets = operands_of(program_, each),
                                     .accumulate = {program_.accumulate.data() + each.first_accumulate, bodies_[body].num_outputs},
-                                    .stretches = stretches_of(program_, each)};
+                                    .intervals = intervals_of(program_, each)};
         out_ += "    " + CppBodies::operands(bodies_[body], operands) + ",  // " + program_.names[index].name + "\n";
       }
       out_ += "};\n";
@@ -137,15 +137,15 @@ class Emission {
       }
       out_ += "};\n";
     }
-    if (!program_.stretches.empty()) {
-      out_ += "\n// How many positions every rank has of its stretches.\nstatic const uint64_t extents[] = {";
-      for (std::size_t s = 0; s < program_.stretches.size(); ++s) out_ += (s == 0 ? "" : ", ") + number(program_.stretches[s].extent);
+    if (!program_.intervals.empty()) {
+      out_ += "\n// How many positions every rank has of its intervals.\nstatic const uint64_t extents[] = {";
+      for (std::size_t s = 0; s < program_.intervals.size(); ++s) out_ += (s == 0 ? "" : ", ") + number(program_.intervals[s].extent);
       out_ += "};\n";
     }
     if (!program_.parts.empty()) {
       out_ += "\nstatic const PiperMessagePart parts[] = {\n";
       for (const PiperMessagePart& part : program_.parts) {
-        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + stretch(part.stretch) + ", " + number(part.flags) + ", 0},\n";
+        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + interval(part.interval) + ", " + number(part.flags) + ", 0},\n";
       }
       out_ += "};\n";
     }
@@ -202,8 +202,8 @@ class Emission {
               slots + "}, " + (entry.slots_on_host != 0 ? ".slots_on_host = 1, " : "") + ".elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name + ", .sum_dtype = " + row_of(entry.sum_dtype).abi_name +
               ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
               ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) +
-              (entry.stretch == PIPER_NO_STRETCH ? "" : ", .first = " + number(entry.first)) + ", .stretch = " + stretch(entry.stretch) +
-              (entry.in_blocks == 0 ? "" : ", .in_blocks = " + number(entry.in_blocks)) + "},\n";
+              (entry.interval == PIPER_ALL_POSITIONS ? "" : ", .first = " + number(entry.first)) + ", .interval = " + interval(entry.interval) +
+              (entry.sharded == 0 ? "" : ", .sharded = " + number(entry.sharded)) + "},\n";
     }
     out_ += "};\n";
   }
@@ -239,9 +239,9 @@ class Emission {
           out_ += "  if (" + function_of_[each.body] + "(api, rank, " + action + ", &" + function_of_[each.body] + "_calls[" + std::to_string(call_[index]) + "])) return 1;\n";
           break;
         case Instruction::Kind::load: {
-          const CallStretch& samples = stretches_of(program_, each).front();
+          const CallInterval& samples = intervals_of(program_, each).front();
           out_ += "  if (api->load(rank, " + action + ", " + std::to_string(each.subject) + ", " + begin_of(samples) + ", " +
-                  number(program_.stretches[samples.stretch].extent) + ", rank->arena + " +
+                  number(program_.intervals[samples.interval].extent) + ", rank->arena + " +
                   number(operands_of(program_, each).front()) + ")) return 1;\n";
           break;
         }
@@ -258,16 +258,16 @@ class Emission {
 
   void loop() {
     if (!loads_.empty()) {
-      out_ += "struct Load {\n  uint32_t input, stretch;\n  uint64_t first, samples, to;\n};\nstatic const Load loads[] = {\n";
+      out_ += "struct Load {\n  uint32_t input, interval;\n  uint64_t first, samples, to;\n};\nstatic const Load loads[] = {\n";
       for (const std::uint32_t index : loads_) {
         const Instruction& each = program_.instructions[index];
-        const CallStretch& samples = stretches_of(program_, each).front();
-        out_ += "    {" + std::to_string(each.subject) + ", " + std::to_string(samples.stretch) + ", " + number(samples.first) + ", " + number(program_.stretches[samples.stretch].extent) + ", " +
+        const CallInterval& samples = intervals_of(program_, each).front();
+        out_ += "    {" + std::to_string(each.subject) + ", " + std::to_string(samples.interval) + ", " + number(samples.first) + ", " + number(program_.intervals[samples.interval].extent) + ", " +
                 number(operands_of(program_, each).front()) + "},  // " + program_.names[index].name + "\n";
       }
       out_ += "};\n";
       out_ += R"(static int load(const PiperApi* api, PiperRank* rank, uint32_t action, const Load* at) {
-  return api->load(rank, action, at->input, at->first + rank->stretches[at->stretch].first, at->samples, rank->arena + at->to);
+  return api->load(rank, action, at->input, at->first + rank->intervals[at->interval].first, at->samples, rank->arena + at->to);
 }
 
 )";
@@ -325,12 +325,12 @@ class Emission {
     field("num_parts", std::to_string(program_.parts.size()));
     field("num_streams", std::to_string(program_.streams.size()));
     field("num_communicators", std::to_string(program_.communicators.size()));
-    field("num_stretches", std::to_string(program_.stretches.size()));
+    field("num_intervals", std::to_string(program_.intervals.size()));
     field("actions", "actions");
     field("waits", table(!program_.waits.empty(), "waits"));
     field("parts", table(!program_.parts.empty(), "parts"));
     field("streams", "streams");
-    field("extents", table(!program_.stretches.empty(), "extents"));
+    field("extents", table(!program_.intervals.empty(), "extents"));
     field("num_params", std::to_string(program_.params.size()));
     field("params", table(!program_.params.empty(), "params"));
     field("step", "step");

@@ -39,10 +39,10 @@ Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelB
     params_.back().name = param.name.c_str();
     params_.back().dims = param.dims.data();
   }
-  for (const ProgramStretch& stretch : program.stretches) extents_.push_back(stretch.extent);
+  for (const ProgramInterval& interval : program.intervals) extents_.push_back(interval.extent);
   for (const Instruction& each : program.instructions) {
     most_operands_ = std::max<std::size_t>(most_operands_, each.num_operands);
-    most_stretches_ = std::max<std::size_t>(most_stretches_, each.num_stretches);
+    max_intervals_ = std::max<std::size_t>(max_intervals_, each.num_intervals);
   }
   const auto count = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
   tables_ = {.abi_version = PIPER_ABI_VERSION,
@@ -58,7 +58,7 @@ Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelB
              .num_parts = count(program.parts),
              .num_streams = count(program.streams),
              .num_communicators = count(program.communicators),
-             .num_stretches = count(extents_),
+             .num_intervals = count(extents_),
              .actions = actions_.data(),
              .waits = program.waits.data(),
              .parts = program.parts.data(),
@@ -74,7 +74,7 @@ int Interpreted::step(const PiperApi* api, PiperRank* rank) {
   const Interpreted& self = *static_cast<const Interpreted*>(rank->program->context);
   Scratch& space = scratch();
   if (space.pointers.size() < self.most_operands_) space.pointers.resize(self.most_operands_);
-  if (space.firsts.size() < self.most_stretches_) space.firsts.resize(self.most_stretches_);
+  if (space.firsts.size() < self.max_intervals_) space.firsts.resize(self.max_intervals_);
   if (space.values.size() < self.most_operands_) space.values.resize(self.most_operands_);
   for (const std::uint32_t index : self.program_.streams.front().action_of) {
     const Instruction& each = self.program_.instructions[index];
@@ -91,27 +91,27 @@ int Interpreted::step(const PiperApi* api, PiperRank* rank) {
 int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t index) const {
   const Instruction& each = program_.instructions[index];
   const std::uint64_t* operands = program_.operands.data() + each.first_operand;
-  const std::span<const CallStretch> stretches = stretches_of(program_, each);
+  const std::span<const CallInterval> intervals = intervals_of(program_, each);
   switch (each.kind) {
     case Instruction::Kind::run: {
       std::vector<void*>& pointers = scratch().pointers;
       std::vector<std::uint64_t>& firsts = scratch().firsts;
-      std::transform(stretches.begin(), stretches.end(), firsts.begin(), [&](const CallStretch& stretch) { return stretch.begin(*rank); });
+      std::transform(intervals.begin(), intervals.end(), firsts.begin(), [&](const CallInterval& interval) { return interval.begin(*rank); });
       for (std::uint32_t i = 0; i < each.num_operands; ++i) pointers[i] = rank->arena + operands[i];
       const KernelBody& body = bodies_[each.body];
-      for (std::uint32_t i = 0; !stretches.empty() && i < body.num_inputs + body.num_outputs; ++i) {
+      for (std::uint32_t i = 0; !intervals.empty() && i < body.num_inputs + body.num_outputs; ++i) {
         const KernelBuffer& buffer = body.buffers[i];
-        if (buffer.stretch >= 0) pointers[i] = rank->arena + operands[i] + firsts[static_cast<std::size_t>(buffer.stretch)] * tensor::dtype_bytes(buffer.dtype);
+        if (buffer.interval >= 0) pointers[i] = rank->arena + operands[i] + firsts[static_cast<std::size_t>(buffer.interval)] * tensor::dtype_bytes(buffer.dtype);
       }
       return evaluate(body, {.api = api,
                              .rank = rank,
                              .action = index,
                              .operands = {pointers.data(), each.num_operands},
                              .accumulate = {program_.accumulate.data() + each.first_accumulate, body.num_outputs},
-                             .firsts = {firsts.data(), stretches.size()}});
+                             .firsts = {firsts.data(), intervals.size()}});
     }
     case Instruction::Kind::load:
-      return api->load(rank, index, each.subject, stretches.front().begin(*rank), extents_[stretches.front().stretch], rank->arena + operands[0]);
+      return api->load(rank, index, each.subject, intervals.front().begin(*rank), extents_[intervals.front().interval], rank->arena + operands[0]);
     case Instruction::Kind::count: {
       std::int64_t counted = 0;
       for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) {

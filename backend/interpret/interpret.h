@@ -28,7 +28,7 @@ class Interpreted {
 
   const DeviceProgram& program_;
   const std::vector<KernelBody>& bodies_;
-  std::size_t most_operands_ = 0, most_stretches_ = 0;
+  std::size_t most_operands_ = 0, max_intervals_ = 0;
   std::vector<std::uint64_t> extents_;
   std::vector<PiperActionInfo> actions_;
   std::vector<PiperStream> streams_;

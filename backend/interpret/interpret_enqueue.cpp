@@ -50,8 +50,8 @@ int InterpretedEnqueue::execute(PiperDevice* device, PiperRank* rank, std::uint3
   switch (each.kind) {
     case Instruction::Kind::run: return run_body(device, rank, action);
     case Instruction::Kind::load: {
-      const CallStretch& samples = stretches_of(program_, each).front();
-      return device->load(device, rank, each.stream, action, each.subject, samples.begin(*rank), program_.stretches[samples.stretch].extent, operands[0]);
+      const CallInterval& samples = intervals_of(program_, each).front();
+      return device->load(device, rank, each.stream, action, each.subject, samples.begin(*rank), program_.intervals[samples.interval].extent, operands[0]);
     }
     case Instruction::Kind::count:
       return each.num_operands < 2 ? 0 : device->count(device, rank, each.stream, action, operands, each.num_operands - 1, each.elements, each.ignore, operands[each.num_operands - 1]);
@@ -69,11 +69,11 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
   const std::uint64_t* operands = program_.operands.data() + each.first_operand;
   const std::uint32_t ports = body.num_inputs + body.num_outputs;
   llvm::SmallVector<std::uint64_t, 2> firsts;
-  for (const CallStretch& stretch : stretches_of(program_, each)) firsts.push_back(stretch.begin(*rank));
+  for (const CallInterval& interval : intervals_of(program_, each)) firsts.push_back(interval.begin(*rank));
   const auto address = [&](BufferIndex index) -> void* {
     const KernelBuffer& buffer = body.buffers[index];
     if (buffer.place == KernelBuffer::Place::scratch) return rank->arena + operands[ports] + buffer.offset;
-    return rank->arena + operands[index] + (buffer.stretch >= 0 ? firsts[static_cast<std::size_t>(buffer.stretch)] * tensor::dtype_bytes(buffer.dtype) : 0);
+    return rank->arena + operands[index] + (buffer.interval >= 0 ? firsts[static_cast<std::size_t>(buffer.interval)] * tensor::dtype_bytes(buffer.dtype) : 0);
   };
   const auto adds = [&](BufferIndex index) -> std::uint32_t { return body.buffers[index].accumulates ? program_.accumulate[each.first_accumulate + body.buffers[index].port] : 0; };
   const std::vector<BodyStep>& steps = steps_[each.body];
@@ -103,7 +103,7 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
           arguments[a] = &values[a];
           switch (argument.kind) {
             case Argument::Kind::draw: arguments[a] = &device->draw; break;
-            case Argument::Kind::first: arguments[a] = &firsts[static_cast<std::size_t>(argument.stretch)]; break;
+            case Argument::Kind::first: arguments[a] = &firsts[static_cast<std::size_t>(argument.interval)]; break;
             case Argument::Kind::buffer: values[a].address = address(argument.buffer); break;
             case Argument::Kind::adds: values[a].flag = adds(argument.buffer); break;
           }

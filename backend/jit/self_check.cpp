@@ -113,7 +113,7 @@ std::string SelfCheck::source() const {
   std::string calls;
   for (const Bodies::Each& each : bodies_->all) {
     const std::string name = printed.add(each.kernels);
-    const BodyOperands operands{.offsets = each.offsets, .accumulate = each.adds, .stretches = {}};
+    const BodyOperands operands{.offsets = each.offsets, .accumulate = each.adds, .intervals = {}};
     calls += "  static const " + name + "_at " + name + "_here = " + CppBodies::operands(each.kernels, operands) + ";\n  if (" + name + "(api, rank, 0, &" + name + "_here)) return 1;\n";
   }
   return "// Shows whether a compiler keeps the law of values: the numbers that a step leaves are compared with the interpreter's.\n"

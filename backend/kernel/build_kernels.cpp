@@ -66,7 +66,7 @@ class Builder {
   KernelBody out_;
   std::map<ValueId, BufferIndex> buffers_;
   std::set<ValueId> needed_;  // values read by a step other than their own, or by a port
-  NameScope names_{"action", "api", "arena", "arguments", "at", "check", "device", "element_stretch", "first_element", "first_sample", "queue", "rank", "sample_stretch", "workspace"};
+  NameScope names_{"action", "api", "arena", "arguments", "at", "check", "device", "element_interval", "first_element", "first_sample", "queue", "rank", "sample_interval", "workspace"};
 };
 
 void Builder::add_ports() {
@@ -90,7 +90,7 @@ void Builder::add_ports() {
   for (std::size_t i = 0; i < body_.outputs.size(); ++i) {
     const BufferIndex buffer = add(body_.outputs[i], KernelBuffer::Place::output, i);
     const ValueId memory = axes_.memory(body_.outputs[i].value);
-    if (fusion_.home[memory.index()] == static_cast<int>(i)) buffers_[memory] = buffer;
+    if (fusion_.output_port[memory.index()] == static_cast<int>(i)) buffers_[memory] = buffer;
     // One pointer for both, because reads come before the write of the same element.
     if (i < in_place_.size() && in_place_[i] >= 0) buffers_[body_.inputs[static_cast<std::size_t>(in_place_[i])].value] = buffer;
   }
@@ -101,8 +101,8 @@ void Builder::find_needed() {
   for (std::size_t s = 0; s < fusion_.steps.size(); ++s) {
     for (int item : fusion_.steps[s].items) step_of[static_cast<std::size_t>(item)] = static_cast<int>(s);
   }
-  for (std::size_t v = 0; v < fusion_.home.size(); ++v) {
-    if (fusion_.home[v] >= 0) needed_.insert(ValueId::at(v));
+  for (std::size_t v = 0; v < fusion_.output_port.size(); ++v) {
+    if (fusion_.output_port[v] >= 0) needed_.insert(ValueId::at(v));
   }
   for (std::size_t s = 0; s < fusion_.steps.size(); ++s) {
     for (int i : fusion_.steps[s].items) {
@@ -145,9 +145,9 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
     return scratch(dtype, elements, name, std::string(tensor::dtype_name(dtype)) + "[" + std::to_string(elements) + "], " + std::string(what));
   };
   buffers.at = [&](BufferIndex buffer) -> const KernelBuffer& { return out_.buffers[buffer]; };
-  buffers.stretch = [&](const char* of) {
-    const auto number = static_cast<std::int32_t>(std::find(out_.stretches.begin(), out_.stretches.end(), of) - out_.stretches.begin());
-    if (static_cast<std::size_t>(number) == out_.stretches.size()) out_.stretches.emplace_back(of);
+  buffers.interval = [&](const char* of) {
+    const auto number = static_cast<std::int32_t>(std::find(out_.intervals.begin(), out_.intervals.end(), of) - out_.intervals.begin());
+    if (static_cast<std::size_t>(number) == out_.intervals.size()) out_.intervals.emplace_back(of);
     return number;
   };
   buffers.shared = [&](BufferIndex index) {

@@ -141,11 +141,11 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   return entry->second;
 }
 
-std::string begin_of(const CallStretch& call) {
-  return (call.first == 0 ? "" : std::to_string(call.first) + " + ") + "rank->stretches[" + std::to_string(call.stretch) + "].first";
+std::string begin_of(const CallInterval& call) {
+  return (call.first == 0 ? "" : std::to_string(call.first) + " + ") + "rank->intervals[" + std::to_string(call.interval) + "].first";
 }
 
-std::string first_of(const KernelBody& body, std::int32_t stretch) { return "first_" + body.stretches[static_cast<std::size_t>(stretch)]; }
+std::string first_of(const KernelBody& body, std::int32_t interval) { return "first_" + body.intervals[static_cast<std::size_t>(interval)]; }
 
 std::string operand_struct(const KernelBody& body, const std::string& function) {
   const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
@@ -155,7 +155,7 @@ std::string operand_struct(const KernelBody& body, const std::string& function) 
   for (BufferIndex i = 0; i < ports; ++i) {
     if (body.buffers[i].accumulates) text += "  uint32_t " + body.buffers[i].name + "_adds;\n";
   }
-  for (const std::string& stretch : body.stretches) text += "  uint64_t first_" + stretch + ";  // of all ranks\n  uint32_t " + stretch + "_stretch;  // what this rank has of them: into its table\n";
+  for (const std::string& interval : body.intervals) text += "  uint64_t first_" + interval + ";  // of all ranks\n  uint32_t " + interval + "_interval;  // what this rank has of them: into its table\n";
   text += "};\n";
   return text;
 }
@@ -163,13 +163,13 @@ std::string operand_struct(const KernelBody& body, const std::string& function) 
 std::string operand_pointers(const KernelBody& body) {
   const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
   std::string text = "  unsigned char* const arena = rank->arena;\n";
-  for (const std::string& stretch : body.stretches) text += "  const uint64_t first_" + stretch + " = at->first_" + stretch + " + rank->stretches[at->" + stretch + "_stretch].first;\n";
+  for (const std::string& interval : body.intervals) text += "  const uint64_t first_" + interval + " = at->first_" + interval + " + rank->intervals[at->" + interval + "_interval].first;\n";
   for (BufferIndex i : used) {
     const KernelBuffer& buffer = body.buffers[i];
     const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
     text += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
     if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) text += " + " + std::to_string(buffer.offset);
-    if (buffer.stretch >= 0) text += " + " + first_of(body, buffer.stretch) + " * " + std::to_string(tensor::dtype_bytes(buffer.dtype));
+    if (buffer.interval >= 0) text += " + " + first_of(body, buffer.interval) + " * " + std::to_string(tensor::dtype_bytes(buffer.dtype));
     text += ");";
     text += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
   }
@@ -203,7 +203,7 @@ std::string CppBodies::add(const KernelBody& body) {
       }
       const std::string function_name = kernel_function(*kernel, body);
       std::string arguments = kernel_draws(*kernel) ? "rank" : "";
-      for (const std::int32_t stretch : kernel_stretches(*kernel)) arguments += (arguments.empty() ? "" : ", ") + first_of(body, stretch);
+      for (const std::int32_t interval : kernel_intervals(*kernel)) arguments += (arguments.empty() ? "" : ", ") + first_of(body, interval);
       std::set<BufferIndex> flags;
       for (const Statement& s : kernel->statements) {
         if (is_effect(s.code) && body.buffers[s.access.buffer].accumulates) flags.insert(s.access.buffer);
@@ -246,9 +246,9 @@ std::string CppBodies::operands(const KernelBody& body, const BodyOperands& oper
   for (std::size_t i = 0; i < body.num_outputs; ++i) {
     if (body.buffers[body.num_inputs + i].accumulates) put(body.buffers[body.num_inputs + i].name + "_adds", operands.accumulate[i]);
   }
-  for (std::size_t s = 0; s < body.stretches.size(); ++s) {
-    put("first_" + body.stretches[s], operands.stretches[s].first);
-    put(body.stretches[s] + "_stretch", operands.stretches[s].stretch);
+  for (std::size_t s = 0; s < body.intervals.size(); ++s) {
+    put("first_" + body.intervals[s], operands.intervals[s].first);
+    put(body.intervals[s] + "_interval", operands.intervals[s].interval);
   }
   return text + "}";
 }

@@ -26,7 +26,7 @@ inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -f
 struct BodyOperands {
   std::span<const std::uint64_t> offsets;    // bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0
   std::span<const std::uint8_t> accumulate;  // per output
-  std::span<const CallStretch> stretches;    // per interval of the body
+  std::span<const CallInterval> intervals;    // per interval of the body
 };
 
 /// Descriptions of library calls, each once.
@@ -38,10 +38,10 @@ struct CallDescriptions {
 /// The name of the call's description, which is added if it is new.
 std::string describe_call(const LibraryCall& call, CallDescriptions& known);
 
-/// `8 + rank->stretches[0].first`: the first index of a call's interval.
-std::string begin_of(const CallStretch& call);
+/// `8 + rank->intervals[0].first`: the first index of a call's interval.
+std::string begin_of(const CallInterval& call);
 /// `first_sample`: the name of the first index of an interval of the body on the rank.
-std::string first_of(const KernelBody& body, std::int32_t stretch);
+std::string first_of(const KernelBody& body, std::int32_t interval);
 /// `struct NAME_at { ... };`: the offsets of the operands of a call.
 std::string operand_struct(const KernelBody& body, const std::string& function);
 /// The first lines of a body's function: the first indices of its intervals, and a pointer per used buffer.

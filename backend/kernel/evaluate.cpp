@@ -127,7 +127,7 @@ void Machine::dropout(const Statement& s, Register& r, std::int64_t n) {
   const T* x = get<T>(s.operands[0]);
   T* to = reinterpret_cast<T*>(r.own);
   const std::int64_t element = walk(s.element_strides), sample = walk(s.sample_strides);
-  const std::uint64_t first = s.stretch < 0 ? 0 : call_.firsts[static_cast<std::size_t>(s.stretch)];
+  const std::uint64_t first = s.interval < 0 ? 0 : call_.firsts[static_cast<std::size_t>(s.interval)];
   for (std::int64_t i = 0; i < n; ++i) {
     const auto key = piper_stream_key(call_.rank->seed, PIPER_RANDOM_DROPOUT, call_.rank->global_step,
                                       first + static_cast<std::uint64_t>(sample + i * s.sample_strides.back()), s.key);

@@ -58,7 +58,7 @@ struct Fusion {
   std::vector<Item> items;
   std::vector<LibraryNode> calls;
   std::vector<FusedStep> steps;  // in execution order
-  std::vector<int> home;         // per value: the output port in which it is made, or -1
+  std::vector<int> output_port;         // per value: the output port in which it is made, or -1
   std::vector<tensor::ValueId> into;  // per value: the value in whose memory it is made, because only the product that adds to it reads it; or invalid
 };
 

@@ -20,7 +20,7 @@ class Items {
 
  private:
   void find_live();
-  void find_homes();
+  void find_output_ports();
   void find_addends(const std::vector<int>& uses, const std::vector<int>& ports);
   void find_rounded(const std::vector<int>& uses, const std::vector<int>& ports);
   void add_node(NodeId id);
@@ -66,9 +66,9 @@ void Items::find_live() {
   }
 }
 
-void Items::find_homes() {
+void Items::find_output_ports() {
   const std::size_t count = graph_.values().size();
-  out_.home.assign(count, -1);
+  out_.output_port.assign(count, -1);
   copied_.assign(count, false);
   std::vector<int> uses(count, 0), ports(count, 0);
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -85,20 +85,20 @@ void Items::find_homes() {
     const dag::BodyPort& port = body_.outputs[p];
     const ValueId value = axes_.memory(port.value);
     const int number = static_cast<int>(p);
-    if (!leaf(value) && port.kind != dag::PortKind::grad && out_.home[value.index()] < 0) out_.home[value.index()] = number;
+    if (!leaf(value) && port.kind != dag::PortKind::grad && out_.output_port[value.index()] < 0) out_.output_port[value.index()] = number;
   }
   for (std::size_t p = 0; p < body_.outputs.size(); ++p) {
     const dag::BodyPort& port = body_.outputs[p];
     const ValueId value = axes_.memory(port.value);
     const int number = static_cast<int>(p);
-    if (!leaf(value) && out_.home[value.index()] == number) {
+    if (!leaf(value) && out_.output_port[value.index()] == number) {
       need_memory(value);
       continue;
     }
     const bool direct = port.kind == dag::PortKind::grad && !leaf(value) && ports[value.index()] == 1 && uses[value.index()] == 0 &&
                         op_of(value) != Op::attend && op_of(value) != Op::attend_grad && op_of(value) != Op::contract_add;
     if (direct) {
-      out_.home[value.index()] = number;
+      out_.output_port[value.index()] = number;
       need_memory(value);
     } else {
       copies_.push_back(number);
@@ -145,10 +145,10 @@ void Items::find_rounded(const std::vector<int>& uses, const std::vector<int>& p
     const Node& cast = graph_.nodes()[i];
     if (!live_[i] || cast.op != Op::cast || graph_.type(graph_.result(cast)).dtype != tensor::DType::bf16) continue;
     const ValueId product = axes_.memory(graph_.operands(cast)[0]), result = graph_.result(cast);
-    const int home = out_.home[result.index()];
+    const int output_port = out_.output_port[result.index()];
     if (leaf(product) || op_of(product) != Op::contract || uses[product.index()] != 2 || ports[product.index()] != 0) continue;
     if (graph_.type(graph_.operands(graph_.node(graph_.value(product).def))[0]).dtype != tensor::DType::bf16) continue;
-    if (home >= 0 && body_.outputs[static_cast<std::size_t>(home)].kind == dag::PortKind::grad) continue;
+    if (output_port >= 0 && body_.outputs[static_cast<std::size_t>(output_port)].kind == dag::PortKind::grad) continue;
     rounded_[graph_.value(product).def.index()] = result;
     live_[i] = false;
   }
@@ -281,7 +281,7 @@ void Items::add_copy(int port) {
 
 void Items::run() {
   find_live();
-  find_homes();
+  find_output_ports();
   item_of_.assign(graph_.values().size(), -1);
   call_of_.assign(graph_.values().size(), -1);
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {

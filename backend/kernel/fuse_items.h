@@ -7,7 +7,7 @@
 
 namespace piper::backend {
 
-/// Fills `items`, `calls` and `home`.
+/// Fills `items`, `calls` and `output_port`.
 void find_items(const dag::Body& body, const Axes& axes, Target target, Fusion& out);
 
 }  // namespace piper::backend

@@ -58,7 +58,7 @@ struct KernelBuffer {
   std::int64_t elements = 0;
   tensor::DType dtype = tensor::DType::f32;
   bool accumulates = false;  // output of kind grad: accumulates if the call says so
-  std::int32_t stretch = -1;  // port: into KernelBody::stretches: the address is that of global position 0, and the rank works on its interval; -1: the address is that of its first element
+  std::int32_t interval = -1;  // port: into KernelBody::intervals: the address is that of global position 0, and the rank works on its interval; -1: the address is that of its first element
   std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
   std::string label;         // a short identifier, not unique: `up`
   std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
@@ -129,7 +129,7 @@ struct Statement {
   bool brief = false;                       // for codes of `has_brief_form`: uses the function of kernel_math.h for operations on bf16
   std::string name;                         // a descriptive identifier, not unique: `gelu`, `sum_exp`
   std::int32_t op = -1;                     // of Kernel::ops, or -1
-  std::int32_t stretch = -1;                // dropout: the interval of samples in KernelBody::stretches; -1: the value has no samples
+  std::int32_t interval = -1;                // dropout: the interval of samples in KernelBody::intervals; -1: the value has no samples
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };
@@ -189,10 +189,10 @@ struct LibraryCall {
 using KernelStep = std::variant<Kernel, LibraryCall>;
 
 /// An interval of a call: `first` is the first index over all ranks, to which each rank adds the first index of its own interval.
-struct CallStretch {
+struct CallInterval {
   std::uint64_t first = 0;
-  std::uint32_t stretch = 0;  // into PiperRank::stretches
-  std::uint64_t begin(const PiperRank& rank) const { return first + rank.stretches[stretch].first; }
+  std::uint32_t interval = 0;  // into PiperRank::intervals
+  std::uint64_t begin(const PiperRank& rank) const { return first + rank.intervals[interval].first; }
 };
 
 struct KernelBody {
@@ -201,7 +201,7 @@ struct KernelBody {
   std::vector<KernelStep> steps;
   std::uint32_t num_inputs = 0, num_outputs = 0;
   std::int64_t scratch_bytes = 0;     // size of the workspace operand; 0: there is none
-  std::vector<std::string> stretches; // the intervals that it reads from the rank, in the singular: `sample` of dropout, `element` of a bucket; the call gives the begin of each
+  std::vector<std::string> intervals; // the intervals that it reads from the rank, in the singular: `sample` of dropout, `element` of a bucket; the call gives the begin of each
 };
 
 /// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty: none.

@@ -98,7 +98,7 @@ Lowering::Id Lowering::add(Statement s) {
       const Statement& t = kernel_.statements[i];
       if (t.code == s.code && t.dtype == s.dtype && std::equal(t.operands, t.operands + 3, s.operands) && piper_bits(t.scalar) == piper_bits(s.scalar) &&
           t.key == s.key && t.ignore == s.ignore && t.brief == s.brief && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.offset == s.access.offset && t.access.guard == s.access.guard && t.access.index == s.access.index &&
-          t.access.index_stride == s.access.index_stride && t.stretch == s.stretch && t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
+          t.access.index_stride == s.access.index_stride && t.interval == s.interval && t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
         return static_cast<Id>(i);
       }
     }
@@ -234,7 +234,7 @@ Lowering::Id Lowering::pointwise(const Item& item) {
 /// has one mask per step for all uses.
 void Lowering::dropout_strides(Statement& s, ValueId value) {
   const auto& dims = graph_.type(value).dims;
-  if (graph_.type(value).samples() != nullptr) s.stretch = buffers_.stretch("sample");
+  if (graph_.type(value).samples() != nullptr) s.interval = buffers_.interval("sample");
   s.element_strides.assign(loops_.size(), 0);
   s.sample_strides.assign(loops_.size(), 0);
   std::int64_t element = 1, sample = 1;

@@ -19,7 +19,7 @@ struct StepBuffers {
   std::function<bool(tensor::ValueId memory)> needed;                         // whether another step or a port reads it
   std::function<BufferIndex(int port)> port;                                  // an output port
   std::function<BufferIndex(tensor::DType dtype, std::int64_t elements, std::string_view name, std::string_view what)> temporary;  // scratch for this step
-  std::function<std::int32_t(const char* of)> stretch;                        // an interval that the body reads, by its name there
+  std::function<std::int32_t(const char* of)> interval;                        // an interval that the body reads, by its name there
   std::function<const KernelBuffer&(BufferIndex buffer)> at;  // valid until the next `temporary`
   std::function<bool(BufferIndex buffer)> shared;             // a gradient that may share memory with another output, because both belong to one parameter
 };

@@ -141,7 +141,7 @@ std::string Printer::signature(const std::string& name) const {
   }
   std::string text;
   if (kernel_draws(kernel_)) text += "const PiperRank* rank";
-  for (const std::int32_t stretch : kernel_stretches(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.stretches[static_cast<std::size_t>(stretch)]);
+  for (const std::int32_t interval : kernel_intervals(kernel_)) text += (text.empty() ? "" : ", ") + ("const uint64_t first_" + body_.intervals[static_cast<std::size_t>(interval)]);
   for (BufferIndex buffer : kernel_parameters(kernel_)) {
     text += text.empty() ? "" : ", ";
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict " + buffers_.at(buffer);
@@ -216,12 +216,12 @@ bool kernel_draws(const Kernel& kernel) {
   return std::any_of(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.code == Code::dropout; });
 }
 
-std::set<std::int32_t> kernel_stretches(const Kernel& kernel) {
-  std::set<std::int32_t> stretches;
+std::set<std::int32_t> kernel_intervals(const Kernel& kernel) {
+  std::set<std::int32_t> intervals;
   for (const Statement& s : kernel.statements) {
-    if (s.stretch >= 0) stretches.insert(s.stretch);
+    if (s.interval >= 0) intervals.insert(s.interval);
   }
-  return stretches;
+  return intervals;
 }
 
 std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical) {

@@ -107,7 +107,7 @@ std::string StatementPrinter::column() const {
 std::string StatementPrinter::stream_key(const Statement& s) const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
-  const std::string sample = s.stretch < 0 ? "0" : "first_" + body_.stretches[static_cast<std::size_t>(s.stretch)] + " + (uint64_t)(" + position(s.sample_strides) + ")";
+  const std::string sample = s.interval < 0 ? "0" : "first_" + body_.intervals[static_cast<std::size_t>(s.interval)] + " + (uint64_t)(" + position(s.sample_strides) + ")";
   return "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", " + sample + ", " + hash + ")";
 }
 

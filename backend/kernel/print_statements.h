@@ -19,7 +19,7 @@ class StatementPrinter {
  protected:
   /// `canonical` numbers all names. `own`: names reserved for the printer.
   StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope own) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(own)) {
-    for (const std::string& stretch : body.stretches) names_.add_own("first_" + stretch);
+    for (const std::string& interval : body.intervals) names_.add_own("first_" + interval);
   }
   ~StatementPrinter() = default;
 

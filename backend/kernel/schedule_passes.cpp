@@ -99,8 +99,8 @@ class Passes {
   /// Statement `o` of the old list as an operand in `pass`.
   std::int32_t fetch(std::int32_t o, std::int32_t pass) {
     const Statement& s = old_[at(o)];
-    const std::int32_t home = gives_row_value(s) ? -1 : pass;
-    if (const auto found = placed_.find({o, home}); found != placed_.end()) return found->second;
+    const std::int32_t output_port = gives_row_value(s) ? -1 : pass;
+    if (const auto found = placed_.find({o, output_port}); found != placed_.end()) return found->second;
     // The remaining case: a column value of an earlier pass.
     std::int32_t made = -1;
     const bool readable = s.code == Code::load && !written_.contains(s.access.buffer);
@@ -122,7 +122,7 @@ class Passes {
       }
       made = append(reload(s, kept->second), pass);
     }
-    placed_[{o, home}] = made;
+    placed_[{o, output_port}] = made;
     return made;
   }
 
@@ -169,9 +169,9 @@ class Passes {
           const Statement& s = old_[i];
           if (s.pass != pass || s.row != row) continue;
           const std::int32_t o = static_cast<std::int32_t>(i);
-          const std::int32_t home = gives_row_value(s) ? -1 : pass;
+          const std::int32_t output_port = gives_row_value(s) ? -1 : pass;
           const std::int32_t made = clone(s, pass);
-          placed_[{o, home}] = made;
+          placed_[{o, output_port}] = made;
           if (const auto kept = kept_.find(o); kept != kept_.end()) {
             Statement store;
             store.code = Code::store;

@@ -34,7 +34,7 @@ void RankMemory::lay_out_state() {
   copies.resize(dag.params.size());
   gradients.resize(dag.params.size());
   std::int64_t bytes = 0;
-  const auto add = [&](const dag::Bucket& bucket, std::size_t home) {
+  const auto add = [&](const dag::Bucket& bucket, std::size_t owner) {
     for (const tensor::ParamId id : bucket.params) {
       const tensor::Type& type = dag.param_types[id.index()];
       PiperParam param{};
@@ -51,8 +51,8 @@ void RankMemory::lay_out_state() {
       param.sum_dtype = abi_dtype(tensor::wide(type.dtype));
       param.init = abi_init(dag.params[id.index()].init.kind);
       param.scale = dag.params[id.index()].init.scale;
-      param.counted = home == 0;
-      param.stretch = PIPER_NO_STRETCH;
+      param.counted = owner == 0;
+      param.interval = PIPER_ALL_POSITIONS;
       copies[id.index()].push_back(static_cast<std::uint32_t>(params.size()));
       names.emplace_back(dag.context->text(dag.params[id.index()].name));
       std::vector<std::int64_t> extents;
@@ -62,11 +62,11 @@ void RankMemory::lay_out_state() {
       gradients[id.index()].resize(world);
     }
   };
-  for (std::size_t home = 0, more = 1; more; ++home) {
+  for (std::size_t owner = 0, more = 1; more; ++owner) {
     more = 0;
     for (const dag::Bucket& bucket : dag.buckets) {
-      if (home < bucket.homes.size()) add(bucket, home);
-      more += home + 1 < bucket.homes.size();
+      if (owner < bucket.owners.size()) add(bucket, owner);
+      more += owner + 1 < bucket.owners.size();
     }
   }
   for (std::size_t i = 0; i < params.size(); ++i) {
@@ -81,8 +81,8 @@ const PiperParam& RankMemory::copy_at(tensor::ParamId param, std::uint64_t r) co
   for (const dag::Bucket& bucket : dag.buckets) {
     for (const tensor::ParamId id : bucket.params) {
       if (id != param) continue;
-      for (std::size_t home = 0; home < bucket.homes.size(); ++home) {
-        if (on(bucket.homes[home], r)) return params[copies[param.index()][home]];
+      for (std::size_t owner = 0; owner < bucket.owners.size(); ++owner) {
+        if (on(bucket.owners[owner], r)) return params[copies[param.index()][owner]];
       }
     }
   }

@@ -85,7 +85,7 @@ struct SequentialRun::State : RankMemory {
   tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
 
   void samples_of(const Node& node, std::uint64_t r, std::uint64_t& first, std::uint64_t& count) const {
-    const Stretch samples = dag::samples_of(dag, node, coordinates[r]);
+    const Interval samples = dag::samples_of(dag, node, coordinates[r]);
     first = static_cast<std::uint64_t>(samples.first);
     count = static_cast<std::uint64_t>(samples.extent);
   }
@@ -164,7 +164,7 @@ struct SequentialRun::State : RankMemory {
   /// The memory to which work adds a gradient; for a sharded one that of the gathered interval.
   unsigned char* contribution_at(tensor::ParamId param, std::uint64_t r) {
     const dag::ParamPlace place = places[param.index()];
-    if (!place.bucket.valid() || !dag.cuts_gradients(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
+    if (!place.bucket.valid() || !dag.shards_gradients(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
     Memory& memory = rounds[param.index()][r];
     if (!memory) memory = allocate(gradient_bytes(param));
     return memory.get();
@@ -268,12 +268,12 @@ struct SequentialRun::State : RankMemory {
     std::vector<void*> operands;
     const dag::BucketLayout layout = bucket_layout(dag, bucket);
     Memory flat;
-    if (bucket.cut()) {
+    if (bucket.sharded()) {
       flat = allocate(layout.sum_bytes(layout.elements));
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         std::memcpy(flat.get() + layout.sum_bytes(layout.offsets[i]), gradient_at(bucket.params[i], r), static_cast<std::size_t>(gradient_bytes(bucket.params[i])));
       }
-      operands.push_back(flat.get() + layout.sum_bytes(part(dag::bucket_cut(dag, bucket), dag.mesh, coordinates[r]).first));
+      operands.push_back(flat.get() + layout.sum_bytes(shard_interval(dag::bucket_sharding(dag, bucket), dag.mesh, coordinates[r]).first));
     } else {
       for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     }

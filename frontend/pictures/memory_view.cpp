@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "frontend/pictures/share_view.h"
+#include "frontend/pictures/sharded_view.h"
 #include "frontend/pictures/svg.h"
 #include "frontend/pictures/text_table.h"
 #include "ir/byte_text.h"
@@ -72,7 +72,7 @@ std::string memory_text(std::span<const MemoryRow> rows, const dag::Dag& dag) {
     line.push_back(row.at.valid() ? dag.name(row.at) : "");
   }
   const std::string planned = directive::planned_for(dag.settings.device);
-  return text_table(table, left) + (planned.empty() ? "" : "bytes" + planned + "\n") + state_shares_text(dag);
+  return text_table(table, left) + (planned.empty() ? "" : "bytes" + planned + "\n") + sharded_state_text(dag);
 }
 
 std::string memory_json(std::span<const MemoryRow> rows, const dag::Dag& dag) {

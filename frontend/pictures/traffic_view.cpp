@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "frontend/pictures/shade.h"
-#include "frontend/pictures/share_view.h"
+#include "frontend/pictures/sharded_view.h"
 #include "frontend/pictures/svg.h"
 #include "frontend/pictures/text_table.h"
 #include "ir/byte_text.h"
@@ -42,7 +42,7 @@ std::string traffic_text(std::span<const TrafficRow> rows, const dag::Dag& dag) 
   }
   const bool copies = std::any_of(rows.begin(), rows.end(), [](const TrafficRow& row) { return dag::copies_to_or_from_host(row.kind); });
   table.push_back({"all", "", copies ? "between devices" : "", std::to_string(operations), bytes_text(total)});
-  return text_table(table, {true, true, true, false, false}) + traffic_shares_text(dag);
+  return text_table(table, {true, true, true, false, false}) + sharded_traffic_text(dag);
 }
 
 std::string traffic_json(std::span<const TrafficRow> rows, const dag::Dag& dag) {

@@ -70,7 +70,7 @@ std::vector<directive::Selector> pieces(const tensor::Graph& model, const direct
 }
 
 /// `zero: 3` if replicas keep whole parameters; otherwise nothing.
-std::optional<Saving> with_parameters_cut(directive::Strategy strategy) {
+std::optional<Saving> with_parameters_sharded(directive::Strategy strategy) {
   const auto cuts = [](const directive::Directive& line) { return std::holds_alternative<directive::Replicate>(line) && std::get<directive::Replicate>(line).zero > 0; };
   const bool cut = std::any_of(strategy.directives.begin(), strategy.directives.end(), cuts);
   bool any = false;
@@ -104,7 +104,7 @@ std::vector<std::vector<Saving>> savings(const tensor::Graph& model, const direc
     state.targets.emplace_back();
     state.what = directive::Offload::What::optimizer;
   }
-  if (std::optional<Saving> cut = with_parameters_cut(strategy)) savings[3].push_back(std::move(*cut));
+  if (std::optional<Saving> cut = with_parameters_sharded(strategy)) savings[3].push_back(std::move(*cut));
   return savings;
 }
 

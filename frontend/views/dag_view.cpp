@@ -57,7 +57,7 @@ class DagView {
   std::string layout(const std::string& of, LayoutId layout) const {
     std::string text;
     llvm::raw_string_ostream os(text);
-    if (!layout.repeats()) os << of, directive::print_layout(os, layout, *dag_.context);
+    if (!layout.replicated()) os << of, directive::print_layout(os, layout, *dag_.context);
     return text;
   }
   void end_line(LocId loc = {}) {
@@ -187,8 +187,8 @@ class DagView {
       std::int64_t bytes = 0;
       for (const tensor::ParamId param : bucket.params) bytes += dag_.param_types[param.index()].bytes();
       os_ << "bucket " << name(bucket.name) << ": " << counted(bucket.params.size(), dag_.frozen(bucket) ? "frozen parameter" : "parameter") << " " << bytes_text(bytes);
-      for (std::size_t i = 0; i < bucket.homes.size(); ++i) os_ << (i == 0 ? " on " : ", ") << dag_.text(bucket.homes[i]);
-      os_ << layout(" made ", bucket.made) << layout(" state ", bucket.state) << layout(" gradients ", bucket.gradients) << layout(" parameters ", bucket.parameters);
+      for (std::size_t i = 0; i < bucket.owners.size(); ++i) os_ << (i == 0 ? " on " : ", ") << dag_.text(bucket.owners[i]);
+      os_ << layout(" made ", bucket.unreduced) << layout(" state ", bucket.state) << layout(" gradients ", bucket.gradients) << layout(" parameters ", bucket.parameters);
       if (bucket.in_rounds()) os_ << " by " << std::string(directive::reduce_name(bucket.reduced));
       if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
       if (bucket.state_on_host) os_ << " offloaded";

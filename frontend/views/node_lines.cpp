@@ -44,7 +44,7 @@ class NodeLines {
     if (node.body.valid()) os_ << " = @" << name(dag_.bodies[node.body.index()].name);
     if (!each.readings.empty()) os_ << " (" << readings(each.readings) << ")";
     if (node.comm.valid() && !is_message(node.kind)) collective(dag_.comms[node.comm.index()]);
-    if (!node.layout.repeats()) os_ << ' ', directive::print_layout(os_, node.layout, *dag_.context);
+    if (!node.layout.replicated()) os_ << ' ', directive::print_layout(os_, node.layout, *dag_.context);
     if (!dag_.plan && node.stream.valid() && node.stream.index() > 0) os_ << " on stream " << name(dag_.streams[node.stream.index()].name);
     location(each);
   }
@@ -74,7 +74,7 @@ class NodeLines {
 
   /// The number of values and their kind; empty if a node gives a single one that needs no explanation.
   std::string values(const Reading& reading) const {
-    const bool block = reading.terms[0].first.valid() && dag_.leaves_block(dag_.node(reading.terms[0].first));
+    const bool block = reading.terms[0].first.valid() && dag_.leaves_shard(dag_.node(reading.terms[0].first));
     switch (reading.cls) {
       case dag::EdgeClass::data: return reading.ports > 1 ? std::to_string(reading.ports) : "";
       case dag::EdgeClass::param: return block ? "a block of parameters" : counted(reading.ports, "parameter");

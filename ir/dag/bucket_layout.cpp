@@ -19,15 +19,15 @@ BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
     layout.offsets.push_back(layout.elements);
     layout.elements += round_up(dag.param_types[param.index()].elements(), boundary);
   }
-  layout.parts = dag.extent(dag.cut_over(bucket));
-  layout.cut = {!bucket.parameters.repeats(), !bucket.gradients.repeats(), !bucket.state.repeats()};
+  layout.parts = dag.extent(dag.sharded_over(bucket));
+  layout.is_sharded = {!bucket.parameters.replicated(), !bucket.gradients.replicated(), !bucket.state.replicated()};
   layout.elements = round_up(layout.elements, layout.parts * boundary);
   layout.slots = dag.frozen(bucket) ? 0 : state_slots(dag.settings, layout.parameters);
   return layout;
 }
 
-Cut bucket_cut(const Dag& dag, const Bucket& bucket) {
-  return {whole(bucket_layout(dag, bucket).elements), axes_of(dag.context->layouts[dag.cut_layout(bucket)], AxisShare::flat(), dag.mesh)};
+Sharding bucket_sharding(const Dag& dag, const Bucket& bucket) {
+  return {full_interval(bucket_layout(dag, bucket).elements), axes_of(dag.context->layouts[dag.sharded_layout(bucket)], AxisLayout::flat_sharded(), dag.mesh)};
 }
 
 std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
@@ -38,7 +38,7 @@ std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
 }
 
 std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket) {
-  if (bucket.cut()) return {bucket_layout(dag, bucket).block()};
+  if (bucket.sharded()) return {bucket_layout(dag, bucket).block()};
   std::vector<std::int64_t> elements;
   for (const tensor::ParamId param : bucket.params) elements.push_back(dag.param_types[param.index()].elements());
   return elements;
@@ -48,7 +48,7 @@ std::vector<SquaredPart> norm_order(const Dag& dag) {
   std::vector<SquaredPart> order;
   for (std::size_t b = 0; b < dag.trained_buckets(); ++b) {
     const std::vector<tensor::ParamId>& params = dag.buckets[b].params;
-    const std::size_t parts = dag.buckets[b].cut() ? 1 : params.size();
+    const std::size_t parts = dag.buckets[b].sharded() ? 1 : params.size();
     for (std::uint32_t i = 0; i < parts; ++i) order.push_back({params[i], BucketId::at(b), i});
   }
   std::sort(order.begin(), order.end(), [](const SquaredPart& a, const SquaredPart& b) { return a.first < b.first; });

@@ -2,7 +2,7 @@
 // The offsets of parameters in a bucket, and the shard of its state on a device.
 //
 // A bucket is flat: parameter after parameter, each aligned, at the same element offset in its parameters, its gradients and each slot of its
-// optimizer state. Byte offsets differ: gradients and slots have the wide type (dtypes.def). If axes shard it (`Dag::cut_over`), padding at its end
+// optimizer state. Byte offsets differ: gradients and slots have the wide type (dtypes.def). If axes shard it (`Dag::sharded_over`), padding at its end
 // makes all shards equal and aligned. Padding stays 0. A device reduces and updates its own shard and keeps the optimizer state of that shard alone;
 // whether parameters and gradients are full or sharded is up to the layouts of the bucket.
 //
@@ -29,18 +29,18 @@ struct BucketLayout {
   std::int64_t elements = 0;          // padding included
   std::int64_t parts = 1;             // number of equal shards
   std::int64_t slots = 0;             // of optimizer state
-  std::array<bool, 3> cut{};          // per state: whether a device has only its shard
+  std::array<bool, 3> is_sharded{};          // per state: whether a device has only its shard
 
   std::int64_t block() const { return elements / parts; }  // elements
-  bool in_blocks(BucketState state) const { return cut[static_cast<std::size_t>(state)]; }
+  bool sharded(BucketState state) const { return is_sharded[static_cast<std::size_t>(state)]; }
   // In bytes:
   std::int64_t parameter_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(parameters)); }
   std::int64_t sum_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(sums)); }
   std::int64_t bytes(BucketState state, std::int64_t of) const { return state == BucketState::parameters ? parameter_bytes(of) : sum_bytes(of); }
   /// Bytes on one device.
-  std::int64_t extent(BucketState state) const { return bytes(state, in_blocks(state) ? block() : elements); }
+  std::int64_t extent(BucketState state) const { return bytes(state, sharded(state) ? block() : elements); }
   /// Bytes from the start of the state to a parameter. 0 in a shard, because the part of a parameter in it depends on the device.
-  std::int64_t offset(BucketState state, std::size_t position) const { return in_blocks(state) ? 0 : bytes(state, offsets[position]); }
+  std::int64_t offset(BucketState state, std::size_t position) const { return sharded(state) ? 0 : bytes(state, offsets[position]); }
 };
 
 /// Slots of optimizer state that a parameter has: those of the optimizer, and the master weights of a narrow one.
@@ -48,7 +48,7 @@ std::int64_t state_slots(const directive::Settings& settings, tensor::DType para
 
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket);
 /// The interval of a bucket's elements and the axes that shard it.
-Cut bucket_cut(const Dag& dag, const Bucket& bucket);
+Sharding bucket_sharding(const Dag& dag, const Bucket& bucket);
 /// One per bucket.
 std::vector<BucketLayout> bucket_layouts(const Dag& dag);
 

@@ -77,7 +77,7 @@ struct Dag::Derived {
 namespace {
 
 /// The number of values of a sum_squares of the bucket: one per parameter, or one for the shard.
-std::int64_t num_squares(const Bucket& bucket) { return bucket.cut() ? 1 : static_cast<std::int64_t>(bucket.params.size()); }
+std::int64_t num_squares(const Bucket& bucket) { return bucket.sharded() ? 1 : static_cast<std::int64_t>(bucket.params.size()); }
 
 }  // namespace
 
@@ -138,9 +138,9 @@ std::size_t Dag::trained_buckets() const {
   return static_cast<std::size_t>(std::partition_point(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return !frozen(bucket); }) - buckets.begin());
 }
 
-AxisMask Dag::reduced_over(const Bucket& bucket) const { return mask_of(context->layouts[bucket.made], AxisShare::partial(), mesh); }
+AxisMask Dag::reduced_over(const Bucket& bucket) const { return mask_of(context->layouts[bucket.unreduced], AxisLayout::partial(), mesh); }
 
-AxisMask Dag::cut_over(const Bucket& bucket) const { return mask_of(context->layouts[cut_layout(bucket)], AxisShare::flat(), mesh); }
+AxisMask Dag::sharded_over(const Bucket& bucket) const { return mask_of(context->layouts[sharded_layout(bucket)], AxisLayout::flat_sharded(), mesh); }
 
 std::int64_t Dag::extent(AxisMask axes) const {
   std::int64_t devices = 1;
@@ -210,7 +210,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       case NodeKind::update:
       case NodeKind::all_gather:
         if (is_optimizer_state(node, port.index)) return derived_->state(*this, node.subject);
-        if (leaves_block(node)) return derived_->block(*this, node.subject, false);
+        if (leaves_shard(node)) return derived_->block(*this, node.subject, false);
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
@@ -237,7 +237,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         next = source_of(adding_member(node), port.index);
         break;
       case NodeKind::reduce_scatter:
-        if (leaves_block(node)) return derived_->block(*this, node.subject, true);
+        if (leaves_shard(node)) return derived_->block(*this, node.subject, true);
         next = source_of(node, port.index);
         break;
       case NodeKind::send:
@@ -340,7 +340,7 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
         text += context->text(chunks[node.chunk.index()].name);
         text += instance;
       }
-      if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
+      if (buckets[node.subject.bucket().index()].owners.size() > 1) append_devices(text, *this, node.devices);
       break;
     case NodeKind::offload:
     case NodeKind::fetch:
@@ -348,7 +348,7 @@ std::string Dag::name(NodeId id, std::string_view instance) const {
       if (node.subject.bucket().valid()) {
         text += '.';
         text += subject_name(node.subject);
-        if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
+        if (buckets[node.subject.bucket().index()].owners.size() > 1) append_devices(text, *this, node.devices);
       } else if (node.chunk.valid()) {
         text += '.';
         text += pass_name(node.pass);

@@ -110,8 +110,8 @@ struct Comm {
 /// reduced nor updated but may be sharded. Frozen buckets come last.
 struct Bucket {
   std::vector<tensor::ParamId> params;
-  std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
-  LayoutId made;                   // of its gradients before reduction: partial along the axes over which they are reduced
+  std::vector<DeviceSetId> owners;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
+  LayoutId unreduced;                   // of its gradients before reduction: partial along the axes over which they are reduced
   LayoutId state, gradients, parameters;  // of each at rest. Flat and sharded equally, all over the same axes: the state alone, gradients too, or all three (ZeRO 1, 2, 3);
                                           // frozen buckets have parameters alone
   directive::Reduce reduced = directive::Reduce::step;  // sharded gradients: when they are reduced
@@ -120,9 +120,9 @@ struct Bucket {
   Symbol name;                     // `stage0.0`
   LocId loc;
 
-  bool cut() const { return !state.repeats() || !parameters.repeats(); }
+  bool sharded() const { return !state.replicated() || !parameters.replicated(); }
   /// It is reduced or gathered once per gathered interval, not once per step.
-  bool in_rounds() const { return !gradients.repeats() || !parameters.repeats(); }
+  bool in_rounds() const { return !gradients.replicated() || !parameters.replicated(); }
 };
 
 struct Stream {
@@ -215,27 +215,27 @@ struct Dag {
   std::int64_t extent(AxisMask axes) const;
   /// The axes over which the gradients of a bucket are reduced, and those that shard its sharded states.
   AxisMask reduced_over(const Bucket& bucket) const;
-  AxisMask cut_over(const Bucket& bucket) const;
+  AxisMask sharded_over(const Bucket& bucket) const;
   /// The layout of a bucket's sharded states; replicated if there are none.
-  LayoutId cut_layout(const Bucket& bucket) const { return bucket.state.repeats() ? bucket.parameters : bucket.state; }
+  LayoutId sharded_layout(const Bucket& bucket) const { return bucket.state.replicated() ? bucket.parameters : bucket.state; }
   /// From level communicating on, sharded gradients of a bucket are one value, the shard, and so are the sharded parameters that an update leaves.
-  bool cuts_gradients(const Bucket& bucket) const { return level >= Level::communicating && !bucket.gradients.repeats(); }
-  bool cuts_parameters(const Bucket& bucket) const { return level >= Level::communicating && !bucket.parameters.repeats(); }
+  bool shards_gradients(const Bucket& bucket) const { return level >= Level::communicating && !bucket.gradients.replicated(); }
+  bool shards_parameters(const Bucket& bucket) const { return level >= Level::communicating && !bucket.parameters.replicated(); }
   /// The node's output for its bucket is one device's shard: a sum of sharded gradients, or sharded updated parameters.
-  bool leaves_block(const Node& node) const {
+  bool leaves_shard(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const Bucket& bucket = buckets[node.subject.bucket().index()];
-    if (adds_in_place(node.kind)) return adds_blocks(node);
-    return reduces_members(node.kind) ? cuts_gradients(bucket) : writes_state(node.kind) && cuts_parameters(bucket);
+    if (adds_in_place(node.kind)) return adds_shards(node);
+    return reduces_members(node.kind) ? shards_gradients(bucket) : writes_state(node.kind) && shards_parameters(bucket);
   }
   /// An in-place sum of the results of reductions, not of contributions of work.
-  bool adds_blocks(const Node& node) const {
+  bool adds_shards(const Node& node) const {
     const Input* const first = adds_in_place(node.kind) && node.num_inputs > 0 ? &edges[node.first_input] : nullptr;
     return first != nullptr && first->source.node.valid() && reduces_members(nodes[first->source.node.index()].kind);
   }
   /// The number of values of a sum of the bucket's gradients, and of an update.
-  std::uint32_t gradient_values(const Bucket& bucket) const { return cuts_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
-  std::uint32_t parameter_values(const Bucket& bucket) const { return cuts_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
+  std::uint32_t gradient_values(const Bucket& bucket) const { return shards_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
+  std::uint32_t parameter_values(const Bucket& bucket) const { return shards_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
   /// The last output of an update whose optimizer state is on the host: the new state, in the buffer of its last input.
   bool is_optimizer_state(const Node& node, std::uint32_t output) const {
     return writes_state(node.kind) && output == parameter_values(buckets[node.subject.bucket().index()]);

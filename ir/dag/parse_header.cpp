@@ -239,7 +239,7 @@ class HeaderParser {
     reader_.expect(")");
     if (reader_.accept("on")) {
       do {
-        bucket.homes.push_back(dag_.device_sets.intern(reader_.device_set(dag_.mesh)));
+        bucket.owners.push_back(dag_.device_sets.intern(reader_.device_set(dag_.mesh)));
       } while (!reader_.failed() && reader_.accept(","));
     }
     layouts(bucket);
@@ -251,7 +251,7 @@ class HeaderParser {
   /// `made <dp: +>`, `made <dp: +> state <dp: flat>`, `made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1`.
   void layouts(Bucket& bucket) {
     const auto layout = [&](std::string_view of) { return reader_.accept(of) ? reader_.layout(dag_.mesh, {}) : LayoutId(); };
-    bucket.made = layout("made");
+    bucket.unreduced = layout("made");
     bucket.state = layout("state");
     bucket.gradients = layout("gradients");
     bucket.parameters = layout("parameters");

@@ -154,7 +154,7 @@ class Printer : NamePrinter {
   }
 
   void layout(std::string_view of, LayoutId layout) {
-    if (layout.repeats()) return;
+    if (layout.replicated()) return;
     os_ << ref(of);
     print_layout(os_, layout, *dag_.context);
   }
@@ -168,11 +168,11 @@ class Printer : NamePrinter {
       symbol(dag_.params[bucket.params[i].index()].name);
     }
     os_ << ')';
-    for (std::size_t i = 0; i < bucket.homes.size(); ++i) {
+    for (std::size_t i = 0; i < bucket.owners.size(); ++i) {
       os_ << (i == 0 ? " on " : ", ");
-      devices(bucket.homes[i]);
+      devices(bucket.owners[i]);
     }
-    layout(" made ", bucket.made);
+    layout(" made ", bucket.unreduced);
     layout(" state ", bucket.state);
     layout(" gradients ", bucket.gradients);
     layout(" parameters ", bucket.parameters);
@@ -269,7 +269,7 @@ class Printer : NamePrinter {
       os_ << " on ";
       devices(node.devices);
     }
-    if (!node.layout.repeats()) {
+    if (!node.layout.replicated()) {
       os_ << ' ';
       print_layout(os_, node.layout, *dag_.context);
     }

@@ -27,8 +27,8 @@ std::optional<Samples> samples_in(const Dag& dag, const Node& node) {
 }
 
 /// Below level placed layouts are requests, and values have global extents.
-AxisMask axes_that(const Dag& dag, LayoutId layout, AxisShare how) {
-  return layout.repeats() || dag.level < Level::placed ? 0 : mask_of(dag.context->layouts[layout], how, dag.mesh);
+AxisMask axes_that(const Dag& dag, LayoutId layout, AxisLayout how) {
+  return layout.replicated() || dag.level < Level::placed ? 0 : mask_of(dag.context->layouts[layout], how, dag.mesh);
 }
 
 Port source_of(const Dag& dag, const Node& reader, std::uint32_t port) {
@@ -71,36 +71,36 @@ LayoutId layout_of(const Dag& dag, Port port) {
   return {};
 }
 
-AxisMask summed_axes(const Dag& dag, Port port) { return axes_that(dag, layout_of(dag, port), AxisShare::partial()); }
+AxisMask summed_axes(const Dag& dag, Port port) { return axes_that(dag, layout_of(dag, port), AxisLayout::partial()); }
 
 std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body) {
   const std::optional<Samples> samples = samples_in(body);
-  return samples ? std::optional(axes_that(dag, samples->layout, AxisShare::cut(samples->dim))) : std::nullopt;
+  return samples ? std::optional(axes_that(dag, samples->layout, AxisLayout::sharded(samples->dim))) : std::nullopt;
 }
 
 AxisMask sample_axes(const Dag& dag, const Node& node) {
   const std::optional<Samples> samples = samples_in(dag, node);
-  return samples ? axes_that(dag, samples->layout, AxisShare::cut(samples->dim)) : 0;
+  return samples ? axes_that(dag, samples->layout, AxisLayout::sharded(samples->dim)) : 0;
 }
 
-Cut sample_cut(const Dag& dag, const Node& node) {
-  Cut cut;
+Sharding sample_sharding(const Dag& dag, const Node& node) {
+  Sharding cut;
   for (const tensor::Type& type : dag.input_types) {
-    if (const tensor::Dim* const dim = type.samples()) cut.of = whole(dim->extent);
+    if (const tensor::Dim* const dim = type.samples()) cut.interval = full_interval(dim->extent);
   }
   for (std::size_t d = 0; d < dag.dims.size() && d < kMaxSplitDims; ++d) {
-    if (node.instance.at[d] != Instance::kNone) cut.of = block(cut.of, dag.dims[d].extent, node.instance.at[d]);
+    if (node.instance.at[d] != Instance::kNone) cut.interval = shard_of(cut.interval, dag.dims[d].extent, node.instance.at[d]);
   }
   const std::optional<Samples> samples = samples_in(dag, node);
-  if (samples && dag.level >= Level::placed) cut.axes = axes_of(dag.context->layouts[samples->layout], AxisShare::cut(samples->dim), dag.mesh);
+  if (samples && dag.level >= Level::placed) cut.axes = axes_of(dag.context->layouts[samples->layout], AxisLayout::sharded(samples->dim), dag.mesh);
   return cut;
 }
 
-Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates) { return part(sample_cut(dag, node), dag.mesh, coordinates); }
+Interval samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates) { return shard_interval(sample_sharding(dag, node), dag.mesh, coordinates); }
 
-LayoutId cut_samples(const Dag& dag, tensor::InputId input, AxisMask axes) {
+LayoutId shard_samples(const Dag& dag, tensor::InputId input, AxisMask axes) {
   const tensor::Dim* const samples = dag.input_types[input.index()].samples();
-  return samples == nullptr ? LayoutId() : dag.context->layouts.intern(layout_over(axes, AxisShare::cut(samples->name), dag.mesh));
+  return samples == nullptr ? LayoutId() : dag.context->layouts.intern(layout_over(axes, AxisLayout::sharded(samples->name), dag.mesh));
 }
 
 }  // namespace piper::dag

@@ -25,10 +25,10 @@ std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body);
 /// The same for a chunk or load.
 AxisMask sample_axes(const Dag& dag, const Node& node);
 /// The samples of a chunk or load: split dimensions divide the batch, and axes shard each part.
-Cut sample_cut(const Dag& dag, const Node& node);
+Sharding sample_sharding(const Dag& dag, const Node& node);
 /// The samples on the device at these coordinates.
-Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates);
+Interval samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates);
 /// The layout of an input whose samples these axes shard.
-LayoutId cut_samples(const Dag& dag, tensor::InputId input, AxisMask axes);
+LayoutId shard_samples(const Dag& dag, tensor::InputId input, AxisMask axes);
 
 }  // namespace piper::dag

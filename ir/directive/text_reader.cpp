@@ -287,11 +287,11 @@ LayoutId TextReader::layout(const Mesh& mesh, const tensor::Type& type) {
     const Token where = token_;
     const Symbol axis = symbol("an axis");
     expect(":");
-    const AxisShare how = accept("+") ? AxisShare::partial() : accept("flat") ? AxisShare::flat() : AxisShare::cut(symbol("a dimension"));
+    const AxisLayout how = accept("+") ? AxisLayout::partial() : accept("flat") ? AxisLayout::flat_sharded() : AxisLayout::sharded(symbol("a dimension"));
     if (failed_) return {};
     if (mesh.find(axis) == mesh.axes.size()) return fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text), LayoutId();
-    if (layout.on(axis) != AxisShare()) return fail(Code::repeated_dag_name, where, "`{}` shards this value twice", where.text), LayoutId();
-    if (how.share == Share::cut && !type.find(how.dim)) {
+    if (layout.on(axis) != AxisLayout()) return fail(Code::repeated_dag_name, where, "`{}` shards this value twice", where.text), LayoutId();
+    if (how.kind == LayoutKind::sharded && !type.find(how.dim)) {
       return fail(Code::unknown_dag_name, where, "this value has no dimension `{}` to shard", context_.text(how.dim)), LayoutId();
     }
     layout.add(axis, how);
@@ -386,7 +386,7 @@ void print_number(llvm::raw_ostream& os, double value) {
 }
 
 void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context) {
-  if (layout.repeats()) return;
+  if (layout.replicated()) return;
   const auto name = [](std::string_view text) {
     std::string quoted;
     llvm::raw_string_ostream to(quoted);

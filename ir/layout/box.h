@@ -18,35 +18,35 @@
 namespace piper {
 
 /// Positions of one dimension.
-struct Stretch {
+struct Interval {
   std::int64_t first = 0, extent = 0;
   std::int64_t global = 0;  // of the whole dimension
-  friend bool operator==(const Stretch&, const Stretch&) = default;
+  friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-inline Stretch whole(std::int64_t extent) { return {0, extent, extent}; }
+inline Interval full_interval(std::int64_t extent) { return {0, extent, extent}; }
 /// Shard `index` of `count` of an interval.
-Stretch block(const Stretch& of, std::int64_t count, std::int64_t index);
+Interval shard_of(const Interval& of, std::int64_t count, std::int64_t index);
 
 /// One interval per dimension of a type.
-using Box = std::vector<Stretch>;
+using Box = std::vector<Interval>;
 
 /// Axes that shard one dimension or bucket, as positions in the mesh, outermost first.
 using AxisList = llvm::SmallVector<std::uint32_t, 2>;
 /// An interval and the axes that shard it.
-struct Cut {
-  Stretch of;
+struct Sharding {
+  Interval interval;
   AxisList axes;
-  friend bool operator==(const Cut&, const Cut&) = default;
+  friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 /// The interval of one device: each axis divides the shard that the axis before it left.
-Stretch part(const Cut& cut, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
+Interval shard_interval(const Sharding& cut, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 
 /// The axes with layout `how`, outermost first.
-AxisList axes_of(const Layout& layout, AxisShare how, const Mesh& mesh);
+AxisList axes_of(const Layout& layout, AxisLayout how, const Mesh& mesh);
 /// The same as a mask, and a layout in which the axes of a mask have layout `how`, in mesh order.
-AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh);
-Layout layout_over(AxisMask axes, AxisShare how, const Mesh& mesh);
+AxisMask mask_of(const Layout& layout, AxisLayout how, const Mesh& mesh);
+Layout layout_over(AxisMask axes, AxisLayout how, const Mesh& mesh);
 /// The box of a value of global type `type` on the device at these coordinates. A partial value has full
 /// extents.
 Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates);

@@ -4,7 +4,7 @@
 
 namespace piper {
 
-AxisShare Layout::on(Symbol axis) const {
+AxisLayout Layout::on(Symbol axis) const {
   for (const Axis& each : axes) {
     if (each.name == axis) return each.how;
   }
@@ -16,7 +16,7 @@ namespace {
 /// Axes of one dimension or bucket keep their order; these groups are sorted by the first name in each, so that the result does not depend on
 /// symbol numbers.
 void sort_groups(Layout& layout, const SymbolTable& symbols) {
-  const auto together = [](const AxisShare& a, const AxisShare& b) { return a == b && a.share != Share::partial; };
+  const auto together = [](const AxisLayout& a, const AxisLayout& b) { return a == b && a.kind != LayoutKind::partial; };
   const auto first_name = [&](const Layout::Axis& axis) {
     std::string_view first = symbols.text(axis.name);
     for (const Layout::Axis& other : layout.axes) {
@@ -43,11 +43,11 @@ std::string print(const Layout& layout, const SymbolTable& symbols, llvm::functi
   std::string text;
   for (const Layout::Axis& axis : layout.axes) {
     text += (text.empty() ? "" : ", ") + name(symbols.text(axis.name)) + ": ";
-    switch (axis.how.share) {
-      case Share::repeat: break;
-      case Share::partial: text += '+'; break;
-      case Share::flat: text += "flat"; break;
-      case Share::cut: {
+    switch (axis.how.kind) {
+      case LayoutKind::replicated: break;
+      case LayoutKind::partial: text += '+'; break;
+      case LayoutKind::flat_sharded: text += "flat"; break;
+      case LayoutKind::sharded: {
         const std::string_view dim = symbols.text(axis.how.dim);
         text += dim == "flat" ? "\"flat\"" : name(dim);
       }

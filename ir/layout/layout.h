@@ -22,17 +22,17 @@
 
 namespace piper {
 
-enum class Share : std::uint8_t { repeat, cut, partial, flat };
+enum class LayoutKind : std::uint8_t { replicated, sharded, partial, flat_sharded };
 
 /// The layout of a value along one axis.
-struct AxisShare {
-  Share share = Share::repeat;
+struct AxisLayout {
+  LayoutKind kind = LayoutKind::replicated;
   Symbol dim = {};  // cut: the dimension
-  friend auto operator<=>(const AxisShare&, const AxisShare&) = default;
+  friend auto operator<=>(const AxisLayout&, const AxisLayout&) = default;
 
-  static AxisShare cut(Symbol dim) { return {Share::cut, dim}; }
-  static AxisShare partial() { return {Share::partial, {}}; }
-  static AxisShare flat() { return {Share::flat, {}}; }
+  static AxisLayout sharded(Symbol dim) { return {LayoutKind::sharded, dim}; }
+  static AxisLayout partial() { return {LayoutKind::partial, {}}; }
+  static AxisLayout flat_sharded() { return {LayoutKind::flat_sharded, {}}; }
 };
 
 /// The axes along which a value is not replicated. Axes that shard the same dimension stand outermost
@@ -40,16 +40,16 @@ struct AxisShare {
 struct Layout {
   struct Axis {
     Symbol name;
-    AxisShare how;
+    AxisLayout how;
     friend auto operator<=>(const Axis&, const Axis&) = default;
   };
   llvm::SmallVector<Axis, 2> axes;
 
   /// Adds an axis as the innermost of its dimension. It must be new; a replicating axis is not stored.
-  void add(Symbol axis, AxisShare how) {
-    if (how.share != Share::repeat) axes.push_back({axis, how});
+  void add(Symbol axis, AxisLayout how) {
+    if (how.kind != LayoutKind::replicated) axes.push_back({axis, how});
   }
-  AxisShare on(Symbol axis) const;
+  AxisLayout on(Symbol axis) const;
 };
 
 /// A layout of a table. The default one is replicated along all axes.
@@ -57,7 +57,7 @@ class LayoutId {
  public:
   constexpr LayoutId() = default;
   constexpr explicit LayoutId(std::uint32_t value) : value_(value) {}
-  constexpr bool repeats() const { return value_ == 0; }
+  constexpr bool replicated() const { return value_ == 0; }
   constexpr std::uint32_t value() const { return value_; }
   friend constexpr auto operator<=>(LayoutId, LayoutId) = default;
 

@@ -23,21 +23,21 @@ class Rows {
   }
 
  private:
-  using Shares = llvm::SmallVector<AxisShare, 4>;
-  using ResultShares = llvm::SmallVector<AxisShare, 3>;
+  using Layouts = llvm::SmallVector<AxisLayout, 4>;
+  using ResultLayouts = llvm::SmallVector<AxisLayout, 3>;
 
   // Narrow partial values are each rounded by themselves, as those of a microbatch are.
-  void add(Shares operands, ResultShares results) { rows_.push_back({std::move(operands), std::move(results)}); }
+  void add(Layouts operands, ResultLayouts results) { rows_.push_back({std::move(operands), std::move(results)}); }
 
   /// The operands, sharded along `dim` if they have it.
-  Shares parts(Symbol dim) const { return cut_where_present<Shares>(operands_, dim); }
-  ResultShares results_of(Symbol dim) const { return cut_where_present<ResultShares>(results_, dim); }
-  ResultShares partial_results() const { return ResultShares(results_.size(), AxisShare::partial()); }
+  Layouts parts(Symbol dim) const { return shard_where_present<Layouts>(operands_, dim); }
+  ResultLayouts results_of(Symbol dim) const { return shard_where_present<ResultLayouts>(results_, dim); }
+  ResultLayouts partial_results() const { return ResultLayouts(results_.size(), AxisLayout::partial()); }
   template <typename List>
-  static List cut_where_present(std::span<const Type> types, Symbol dim) {
-    List shares;
-    for (const Type& type : types) shares.push_back(dim.valid() && type.find(dim) ? AxisShare::cut(dim) : AxisShare());
-    return shares;
+  static List shard_where_present(std::span<const Type> types, Symbol dim) {
+    List layouts;
+    for (const Type& type : types) layouts.push_back(dim.valid() && type.find(dim) ? AxisLayout::sharded(dim) : AxisLayout());
+    return layouts;
   }
 
   /// Elementwise along `dim`.
@@ -46,9 +46,9 @@ class Rows {
   void to_summands(Symbol dim) { add(parts(dim), partial_results()); }
   /// Linear in these operands together.
   void linear(std::initializer_list<std::size_t> in) {
-    Shares shares(operands_.size());
-    for (const std::size_t i : in) shares[i] = AxisShare::partial();
-    add(std::move(shares), partial_results());
+    Layouts layouts(operands_.size());
+    for (const std::size_t i : in) layouts[i] = AxisLayout::partial();
+    add(std::move(layouts), partial_results());
   }
 
   /// The dimensions of all types, each once.
@@ -77,7 +77,7 @@ class Rows {
       case Op::contract_add:
         if (!named) return along(dim);
         to_summands(dim);
-        rows_.back().operands[2] = AxisShare::partial();
+        rows_.back().operands[2] = AxisLayout::partial();
         return;
       case Op::rename: {
         if (!operands_[0].find(dim)) return;  // a new name: the row of the old name covers it
@@ -109,9 +109,9 @@ class Rows {
 
   /// Any dimension of the table except its rows, and any of the indices.
   void lookup(Symbol dim) {
-    Shares shares(2);
-    shares[operands_[1].find(dim) ? 1 : 0] = AxisShare::cut(dim);
-    add(std::move(shares), results_of(dim));
+    Layouts layouts(2);
+    layouts[operands_[1].find(dim) ? 1 : 0] = AxisLayout::sharded(dim);
+    add(std::move(layouts), results_of(dim));
   }
 
   void attention() {
@@ -119,21 +119,21 @@ class Rows {
     const Type &q = operands_[0], &k = operands_[1];
     const std::size_t rank = q.dims.size();
     // `of_key` is the layout of keys and values; all others are sharded like the queries.
-    const auto add_cut = [&](Symbol of_query, AxisShare of_key, AxisShare of_key_gradient) {
-      Shares shares(operands_.size(), AxisShare::cut(of_query));
-      shares[1] = shares[2] = of_key;
-      ResultShares results(results_.size(), AxisShare::cut(of_query));
+    const auto add_sharded = [&](Symbol of_query, AxisLayout of_key, AxisLayout of_key_gradient) {
+      Layouts layouts(operands_.size(), AxisLayout::sharded(of_query));
+      layouts[1] = layouts[2] = of_key;
+      ResultLayouts results(results_.size(), AxisLayout::sharded(of_query));
       if (gradient) results[1] = results[2] = of_key_gradient;
-      add(std::move(shares), std::move(results));
+      add(std::move(layouts), std::move(results));
     };
     for (std::size_t i = 0; i + 3 < rank; ++i) {  // every head of every position stays whole
-      const AxisShare cut = AxisShare::cut(q.dims[i].name);
-      add_cut(q.dims[i].name, cut, cut);
+      const AxisLayout cut = AxisLayout::sharded(q.dims[i].name);
+      add_sharded(q.dims[i].name, cut, cut);
     }
-    const AxisShare heads = AxisShare::cut(k.dims[k.dims.size() - 2].name);  // a shard has its query heads and the key heads that they use
-    add_cut(q.dims[rank - 2].name, heads, heads);
+    const AxisLayout heads = AxisLayout::sharded(k.dims[k.dims.size() - 2].name);  // a shard has its query heads and the key heads that they use
+    add_sharded(q.dims[rank - 2].name, heads, heads);
     // Without a causal mask, queries attend independently.
-    if (!attrs_.causal) add_cut(q.dims[rank - 3].name, {}, AxisShare::partial());
+    if (!attrs_.causal) add_sharded(q.dims[rank - 3].name, {}, AxisLayout::partial());
   }
 
   void by_summands() {
@@ -171,14 +171,14 @@ Sampling sampling(Op op, std::span<const Type> operands, std::span<const Type> r
   const auto sampled = std::find_if(operands.begin(), operands.end(), [](const Type& type) { return type.samples() != nullptr; });
   if (sampled == operands.end()) return Sampling::independent;
   const Symbol samples = sampled->samples()->name;
-  const auto along_samples = [&](const Type& type) { return type.find(samples) ? AxisShare::cut(samples) : AxisShare(); };
-  const auto all = [](std::span<const AxisShare> shares, std::span<const Type> types, const auto& wanted) {
-    return std::equal(shares.begin(), shares.end(), types.begin(), types.end(), [&](const AxisShare& share, const Type& type) { return share == wanted(type); });
+  const auto along_samples = [&](const Type& type) { return type.find(samples) ? AxisLayout::sharded(samples) : AxisLayout(); };
+  const auto all = [](std::span<const AxisLayout> layouts, std::span<const Type> types, const auto& wanted) {
+    return std::equal(layouts.begin(), layouts.end(), types.begin(), types.end(), [&](const AxisLayout& layout, const Type& type) { return layout == wanted(type); });
   };
   for (const Row& row : rows(op, operands, results, attrs)) {
     if (!all(row.operands, operands, along_samples)) continue;
     if (all(row.results, results, along_samples)) return Sampling::independent;
-    if (all(row.results, results, [](const Type&) { return AxisShare::partial(); })) return Sampling::summed;
+    if (all(row.results, results, [](const Type&) { return AxisLayout::partial(); })) return Sampling::summed;
   }
   return Sampling::coupled;
 }

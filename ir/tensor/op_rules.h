@@ -50,8 +50,8 @@ Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, 
 /// A layout rule of an op for one mesh axis: if every operand has the layout of the row, computing locally gives results with these layouts, without
 /// communication. An op whose result has dimensions of `shape` uses the local extents.
 struct Row {
-  llvm::SmallVector<AxisShare, 4> operands;
-  llvm::SmallVector<AxisShare, 3> results;
+  llvm::SmallVector<AxisLayout, 4> operands;
+  llvm::SmallVector<AxisLayout, 3> results;
 };
 /// All rows of an op between these types, the all-replicated one first. Rows with equal operands differ in dimensions that the op itself adds.
 std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);

@@ -212,10 +212,10 @@ class GraphParser {
       const std::size_t begin = in_.mark();
       const Symbol axis = in_.name();
       in_.expect(":");
-      const AxisShare how = in_.take("+") ? AxisShare::partial() : in_.take("flat") ? AxisShare::flat() : AxisShare::cut(in_.name());
+      const AxisLayout how = in_.take("+") ? AxisLayout::partial() : in_.take("flat") ? AxisLayout::flat_sharded() : AxisLayout::sharded(in_.name());
       if (in_.failed()) return {};
-      if (layout.on(axis) != AxisShare()) return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` shards this value twice", text(axis)), LayoutId();
-      if (how.share == Share::cut && !type.find(how.dim)) {
+      if (layout.on(axis) != AxisLayout()) return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` shards this value twice", text(axis)), LayoutId();
+      if (how.kind == LayoutKind::sharded && !type.find(how.dim)) {
         return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "this value has no dimension `{}` to shard", text(how.dim)), LayoutId();
       }
       layout.add(axis, how);

@@ -114,7 +114,7 @@ class GraphPrinter {
     print_layout(value);
   }
   void print_layout(ValueId value) {
-    if (const LayoutId layout = graph_.value(value).layout; !layout.repeats()) text_ += layout_text(graph_.context(), layout);
+    if (const LayoutId layout = graph_.value(value).layout; !layout.replicated()) text_ += layout_text(graph_.context(), layout);
   }
   void end(LocId loc) {
     if (options_.locations && loc.valid()) text_ += " " + graph_.context().locations.print(loc);

@@ -216,25 +216,25 @@ class Completeness {
       if (writes_state(node.kind)) updates_of_[b].push_back(id);
       if (copies_to_or_from_host(node.kind)) copies_of_[b].push_back(id);
       if (node.kind == NodeKind::sum_squares) sums_of_[b].push_back(id);
-      if (node.kind == NodeKind::sum_squares || adds_in_place(node.kind) || reduces_members(node.kind) || (gathers_shards(node.kind) && !dag_.cuts_parameters(dag_.buckets[b]))) trained_[b] = true;
+      if (node.kind == NodeKind::sum_squares || adds_in_place(node.kind) || reduces_members(node.kind) || (gathers_shards(node.kind) && !dag_.shards_parameters(dag_.buckets[b]))) trained_[b] = true;
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
       // Owners are known from level placed on; below level communicating the update of every owner reads all contributions of all devices.
-      const bool homes = !bucket.homes.empty();
+      const bool owners = !bucket.owners.empty();
       const bool frozen = dag_.frozen(bucket);
-      const std::size_t wanted = dag_.forward_only || frozen ? 0 : homes ? bucket.homes.size() : 1;
-      if (updates_of_[b].size() != wanted || (!homes && dag_.level >= Level::communicating)) {
+      const std::size_t wanted = dag_.forward_only || frozen ? 0 : owners ? bucket.owners.size() : 1;
+      if (updates_of_[b].size() != wanted || (!owners && dag_.level >= Level::communicating)) {
         facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), wanted);
         continue;
       }
       if (!copied_once(b)) continue;
       if (std::any_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; })) frozen_bucket(b);
       if (dag_.forward_only || frozen) continue;
-      for (const DeviceSetId home : bucket.homes) {
-        const auto at = [&](NodeId id) { return facts_.node(id).devices == home; };
+      for (const DeviceSetId owner : bucket.owners) {
+        const auto at = [&](NodeId id) { return facts_.node(id).devices == owner; };
         const auto count = std::count_if(updates_of_[b].begin(), updates_of_[b].end(), at);
-        if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its owner `{}`", facts_.text(bucket.name), count, facts_.text(home));
+        if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its owner `{}`", facts_.text(bucket.name), count, facts_.text(owner));
       }
     }
   }
@@ -251,16 +251,16 @@ class Completeness {
   /// Offloaded optimizer state is fetched and offloaded once per step at each owner that updates it; other state is not.
   bool copied_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    const std::size_t wanted = bucket.state_on_host && !dag_.forward_only && !dag_.frozen(bucket) ? bucket.homes.size() : 0;
+    const std::size_t wanted = bucket.state_on_host && !dag_.forward_only && !dag_.frozen(bucket) ? bucket.owners.size() : 0;
     for (const bool fetches : {true, false}) {
       std::vector<DeviceSetId> found;
       for (const NodeId id : copies_of_[b]) {
         if (returns_to_device(facts_.node(id).kind) == fetches) found.push_back(facts_.node(id).devices);
       }
-      std::vector<DeviceSetId> homes(bucket.homes.begin(), bucket.homes.end());
+      std::vector<DeviceSetId> owners(bucket.owners.begin(), bucket.owners.end());
       std::sort(found.begin(), found.end());
-      std::sort(homes.begin(), homes.end());
-      if (wanted == 0 ? found.empty() : found == homes) continue;
+      std::sort(owners.begin(), owners.end());
+      if (wanted == 0 ? found.empty() : found == owners) continue;
       facts_.sink.report(Code::wrong_update, bucket.loc, "the optimizer state of bucket `{}` is copied `{}` times {} the host where `{}` owners update it{}", facts_.text(bucket.name), found.size(),
                          fetches ? "from" : "to", wanted, bucket.state_on_host ? "" : ", and it is on the device");
       return false;
@@ -275,7 +275,7 @@ class Completeness {
       facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` after it is not; frozen buckets come last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
     }
     const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
-    if (all && !trained_[b] && bucket.made.repeats() && bucket.state.repeats() && bucket.gradients.repeats()) return;
+    if (all && !trained_[b] && bucket.unreduced.replicated() && bucket.state.replicated() && bucket.gradients.replicated()) return;
     facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : trained_[b] ? "has nodes that add, reduce, sum or gather it" : "says axes of a reduction");
   }
 
@@ -285,7 +285,7 @@ class Completeness {
     if (dag_.level < Level::communicating) return;
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const std::vector<NodeId>& sums = sums_of_[b];
-      if (sums.size() > 1 || (sums.size() == 1 && !dag_.buckets[b].homes.empty() && facts_.node(sums[0]).devices != dag_.buckets[b].homes[0])) {
+      if (sums.size() > 1 || (sums.size() == 1 && !dag_.buckets[b].owners.empty() && facts_.node(sums[0]).devices != dag_.buckets[b].owners[0])) {
         facts_.sink.report(Code::wrong_norm, dag_.buckets[b].loc, "the squares of bucket `{}` are summed once, at its first owner", facts_.text(dag_.buckets[b].name));
       }
     }
@@ -298,7 +298,7 @@ class Completeness {
         const Port origin = loss_origin(facts_, sources[0].source, over);
         const Node& maker = facts_.node(origin.node);
         const std::size_t bucket = sources[0].port;
-        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == bucket && over == cut_over(dag_, dag_.buckets[bucket])) return;
+        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == bucket && over == sharded_over(dag_, dag_.buckets[bucket])) return;
         facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(id),
                            sources[0].port < dag_.buckets.size() ? facts_.text(dag_.buckets[sources[0].port].name) : "");
       });

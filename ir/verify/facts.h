@@ -121,7 +121,7 @@ void check_ports(Facts& facts);
 /// Bodies that chunks name, run or not: kinds of ports, gradients of all trained parameters, values from one to another.
 void check_bodies(Facts& facts);
 /// Owners of buckets: the devices of the work that uses them, each once, with several devices along the axes of their layouts.
-void check_homes(Facts& facts);
+void check_owners(Facts& facts);
 /// An `R` computes the same values as its forward, from inputs and saved values of that forward, for its own backward alone.
 void check_recompute(Facts& facts);
 /// Every instance, parameter, loss once.
@@ -144,7 +144,7 @@ void check_layouts(Facts& facts);
 std::optional<AxisMask> divided_over(const Dag& dag, const Node& node);
 /// The axes along which the gradients of a bucket are partial before reduction, and those that shard its sharded states.
 AxisMask reduced_over(const Dag& dag, const dag::Bucket& bucket);
-AxisMask cut_over(const Dag& dag, const dag::Bucket& bucket);
+AxisMask sharded_over(const Dag& dag, const dag::Bucket& bucket);
 /// The axes along which an output of a chunk is partial.
 AxisMask summed_over(const Dag& dag, const Node& node, std::uint32_t output);
 /// Devices; no edge between device sets; matched communication.

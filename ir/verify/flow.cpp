@@ -247,7 +247,7 @@ class Edges {
         needed = 0;
         break;
       case NodeKind::accumulate:
-        needed = dag_.adds_blocks(node) ? 1 : params_of(node);
+        needed = dag_.adds_shards(node) ? 1 : params_of(node);
         break;
       case NodeKind::sum_squares:
         needed = dag_.gradient_values(bucket_of(node));
@@ -264,7 +264,7 @@ class Edges {
         needed = params_of(node);
         break;
       case NodeKind::all_gather:
-        needed = keeps_block(node) ? 1 : params_of(node);
+        needed = keeps_shard(node) ? 1 : params_of(node);
         break;
       case NodeKind::all_reduce:
         // An owner that makes no gradients of its own contributes nothing to the sum.
@@ -306,13 +306,13 @@ class Edges {
   }
 
   /// Its bucket is sharded, and the level is one at which shards exist.
-  bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].cut(); }
+  bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].sharded(); }
 
   const dag::Bucket& bucket_of(const Node& node) const { return dag_.buckets[node.subject.bucket().index()]; }
   /// Gradients summed over devices are a shard, as one value.
-  bool sums_block(const Node& node) const { return dag_.cuts_gradients(bucket_of(node)); }
+  bool sums_shard(const Node& node) const { return dag_.shards_gradients(bucket_of(node)); }
   /// Devices keep a shard of the parameters; all-gathers of the same step give the full ones.
-  bool keeps_block(const Node& node) const { return dag_.cuts_parameters(bucket_of(node)); }
+  bool keeps_shard(const Node& node) const { return dag_.shards_parameters(bucket_of(node)); }
 
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
 
@@ -359,14 +359,14 @@ class Edges {
       return chunk_port(id, node, sources[0]);
     }
     const Input& source = sources[0];
-    if (source.cls == EdgeClass::param && !(gathers_shards(node.kind) && keeps_block(node))) {
+    if (source.cls == EdgeClass::param && !(gathers_shards(node.kind) && keeps_shard(node))) {
       wrong(id, "`{}` reads a parameter, which only chunks do", facts_.name(id));
       return;
     }
     if (gathers_shards(node.kind)) return gathered(id, node, source);
     const bool sums = node.subject.bucket().valid() && (writes_state(node.kind) || node.kind == NodeKind::sum_squares || reduces_members(node.kind));
     if (!sums) return;
-    const bool whole = reduces_to_shards(node.kind) || !sums_block(node);
+    const bool whole = reduces_to_shards(node.kind) || !sums_shard(node);
     if (source.port < (whole ? params_of(node) : 1)) return (void)gradient(id, node, source, whole);
     if (!writes_state(node.kind)) return;  // counted as a wrong number of inputs
     const Node& maker = facts_.node(source.source.node);
@@ -391,7 +391,7 @@ class Edges {
 
   /// All are gradients of one parameter, or shards.
   void terms(NodeId id, const Node& node, std::span<const Input> sources) {
-    const bool whole = !dag_.adds_blocks(node);
+    const bool whole = !dag_.adds_shards(node);
     if (sources[0].port >= (whole ? params_of(node) : 1)) return;  // counted as a wrong number of inputs
     const tensor::Type* fits = nullptr;  // most are of one type
     for (const Input& source : sources) {
@@ -423,7 +423,7 @@ class Edges {
   /// An all-gather takes the parameters that the update of its bucket wrote: in this step, or in the previous one if the parameters are sharded at
   /// rest.
   void gathered(NodeId id, const Node& node, const Input& input) {
-    if (keeps_block(node)) {
+    if (keeps_shard(node)) {
       const bool update = !input.source.node.valid() || (writes_state(facts_.node(input.source.node).kind) && facts_.node(input.source.node).subject.bucket() == node.subject.bucket());
       if (update && input.cls == EdgeClass::param && input.source.index == 0) return;
       wrong(id, "the input of `{}` is not the shard of parameters that the update of its bucket left", facts_.name(id));
@@ -457,7 +457,7 @@ class Edges {
       // If shards are updated separately, only the all-gather has the full parameter.
       const Port origin = edge.source;
       const Node& maker = facts_.node(origin.node);
-      const bool leaves = maker.makes_parameters() && gathers_shards(maker.kind) == cut(maker) && !keeps_block(maker);
+      const bool leaves = maker.makes_parameters() && gathers_shards(maker.kind) == cut(maker) && !keeps_shard(maker);
       if (!leaves) {
         wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it", edge.port, facts_.name(id),
               facts_.text(dag_.params[port.param.index()].name), facts_.name(origin.node));
@@ -514,7 +514,7 @@ class Edges {
     if (dag_.level < Level::placed && (!runs_body(maker.kind) || maker.chunk != facts_.node(id).chunk)) return;
     const LayoutId made = runs_body(maker.kind) ? body_of(maker).graph.value(body_of(maker).outputs[origin.index].value).layout : maker.layout;
     if (made == read) return;
-    const auto text = [&](LayoutId layout) { return layout.repeats() ? std::string("whole") : tensor::layout_text(*dag_.context, layout); };
+    const auto text = [&](LayoutId layout) { return layout.replicated() ? std::string("whole") : tensor::layout_text(*dag_.context, layout); };
     facts_.sink.report(Code::wrong_layout, facts_.loc(id), "input `{}` of `{}` is read as `{}`, and `{}` leaves it as `{}`", edge.port, facts_.name(id), text(read), facts_.text(origin), text(made))
         .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
   }
@@ -524,7 +524,7 @@ class Edges {
     const Node& maker = facts_.node(edge.source.node);
     const tensor::ParamId given = bucket_of(maker).params[edge.source.index];
     if (!values_.same_type(facts_.output(edge.source), node.body, edge.port)) return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
-    if (keeps_block(maker) && (given == port.param || facts_.shared_body[node.body.index()])) return;
+    if (keeps_shard(maker) && (given == port.param || facts_.shared_body[node.body.index()])) return;
     wrong(id, "input `{}` of `{}` is parameter `{}`, and `{}` does not gather it for this step", edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
           facts_.name(edge.source.node));
   }
@@ -532,7 +532,7 @@ class Edges {
   /// In a forward-only program the edge says the parameter's position in its bucket.
   void forward_param(NodeId id, const Input& edge, const dag::BodyPort& port) {
     for (const dag::Bucket& bucket : dag_.buckets) {
-      if (!dag_.cuts_parameters(bucket) && edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
+      if (!dag_.shards_parameters(bucket) && edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
     }
     wrong(id, "input `{}` of `{}` reads position `{}` of its bucket, where parameter `{}` does not stand", edge.port, facts_.name(id), edge.source.index,
           facts_.text(dag_.params[port.param.index()].name));

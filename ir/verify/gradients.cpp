@@ -29,7 +29,7 @@ class Gradients {
       const Node& node = facts_.node(id);
       if (!node.subject.bucket().valid()) continue;
       const std::size_t b = node.subject.bucket().index();
-      if (adds_in_place(node.kind)) (dag_.adds_blocks(node) ? blocks_ : sums_)[b].push_back(id);
+      if (adds_in_place(node.kind)) (dag_.adds_shards(node) ? blocks_ : sums_)[b].push_back(id);
       if (reduces_members(node.kind)) (reduces_to_shards(node.kind) ? scatters_ : reduces_)[b].push_back(id);
       if (gathers_shards(node.kind)) gathers_[b].push_back(id);
       if (writes_state(node.kind)) updates_[b].push_back(id);
@@ -38,10 +38,10 @@ class Gradients {
   }
 
   void bucket(std::size_t b) {
-    const bool homes = !dag_.buckets[b].homes.empty();
+    const bool owners = !dag_.buckets[b].owners.empty();
     // Parameters sharded at rest may have any number of all-gathers, as readers need; else one follows each update of shards.
-    if (homes && (!dag_.forward_only || kept_in_blocks(b))) per_home(b, gathers_[b], "gather", true);
-    if (dag_.forward_only || dag_.frozen(dag_.buckets[b]) || (homes && !reduction(b)) || !added_once(b)) return;
+    if (owners && (!dag_.forward_only || kept_sharded(b))) per_owner(b, gathers_[b], "gather", true);
+    if (dag_.forward_only || dag_.frozen(dag_.buckets[b]) || (owners && !reduction(b)) || !added_once(b)) return;
     for (const NodeId scatter : scatters_[b]) of_its_round(b, scatter);
     for (const NodeId blocks : blocks_[b]) all_rounds(b, blocks);
     for (const NodeId reduce : reduces_[b]) reads(b, reduce, scattered(b) ? Left::blocks : Left::sums);
@@ -52,36 +52,36 @@ class Gradients {
 
   // ---- required collectives ---------------------------------------------------------------------------------
 
-  bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut(); }
+  bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].sharded(); }
   /// An all_reduce sums full gradients, or the shards that reduce_scatters leave.
   bool all_reduced(std::size_t b) const {
     const dag::Bucket& bucket = dag_.buckets[b];
-    return dag_.level >= Level::communicating && ((reduced_over(dag_, bucket) & ~cut_over(dag_, bucket)) != 0 || bucket.homes.size() > 1);
+    return dag_.level >= Level::communicating && ((reduced_over(dag_, bucket) & ~sharded_over(dag_, bucket)) != 0 || bucket.owners.size() > 1);
   }
-  bool kept_in_blocks(std::size_t b) const { return dag_.cuts_parameters(dag_.buckets[b]); }
-  bool summed_in_blocks(std::size_t b) const { return dag_.cuts_gradients(dag_.buckets[b]); }
+  bool kept_sharded(std::size_t b) const { return dag_.shards_parameters(dag_.buckets[b]); }
+  bool summed_in_shards(std::size_t b) const { return dag_.shards_gradients(dag_.buckets[b]); }
 
   /// One all_reduce per bucket, one member per owner, over the axes along which gradients differ. Over the axes that shard its state, a
   /// reduce_scatter at each owner with gradients comes before it, and each owner gathers the parameters.
   bool reduction(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    if ((cut_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
+    if ((sharded_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
       facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is sharded over axes along which its gradients are equal", facts_.text(bucket.name));
       return false;
     }
-    if (!per_home(b, scatters_[b], "reduce_scatter", false)) return false;
+    if (!per_owner(b, scatters_[b], "reduce_scatter", false)) return false;
     const std::vector<NodeId>& nodes = reduces_[b];
-    const std::size_t wanted = all_reduced(b) ? bucket.homes.size() : 0;
+    const std::size_t wanted = all_reduced(b) ? bucket.owners.size() : 0;
     if (nodes.size() != wanted) {
       facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` all_reduce nodes where it needs `{}`", facts_.text(bucket.name), nodes.size(), wanted);
       return false;
     }
     if (nodes.empty()) return true;
     const dag::Comm& comm = dag_.comms[facts_.node(nodes[0]).comm.index()];
-    bool fits = comm.axes == (reduced_over(dag_, bucket) & ~cut_over(dag_, bucket)) && comm.members.size() == bucket.homes.size();
+    bool fits = comm.axes == (reduced_over(dag_, bucket) & ~sharded_over(dag_, bucket)) && comm.members.size() == bucket.owners.size();
     for (std::size_t k = 0; fits && k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
-      fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b && member.devices == bucket.homes[k];
+      fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b && member.devices == bucket.owners[k];
     }
     if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's owners and axes", facts_.text(bucket.name));
     return fits;
@@ -89,23 +89,23 @@ class Gradients {
 
   /// Collectives over the axes that shard the state of a bucket, at each owner separately. An owner that makes no gradients has no
   /// reduce_scatter.
-  bool per_home(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
+  bool per_owner(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    std::vector<std::uint32_t> count(bucket.homes.size(), 0);
+    std::vector<std::uint32_t> count(bucket.owners.size(), 0);
     for (const NodeId id : nodes) {
       const Node& node = facts_.node(id);
       const dag::Comm& comm = dag_.comms[node.comm.index()];
-      const auto home = std::find(bucket.homes.begin(), bucket.homes.end(), node.devices);
-      if (home != bucket.homes.end()) ++count[static_cast<std::size_t>(home - bucket.homes.begin())];
-      if (home != bucket.homes.end() && comm.axes == cut_over(dag_, bucket) && comm.members.size() == 1 && scattered(b)) continue;
+      const auto owner = std::find(bucket.owners.begin(), bucket.owners.end(), node.devices);
+      if (owner != bucket.owners.end()) ++count[static_cast<std::size_t>(owner - bucket.owners.begin())];
+      if (owner != bucket.owners.end() && comm.axes == sharded_over(dag_, bucket) && comm.members.size() == 1 && scattered(b)) continue;
       facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one owner that shard the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
       return false;
     }
-    const bool rounds = everywhere ? kept_in_blocks(b) : summed_in_blocks(b);
+    const bool rounds = everywhere ? kept_sharded(b) : summed_in_shards(b);
     for (std::size_t h = 0; h < count.size() && scattered(b); ++h) {
       if (rounds && (everywhere || count[h] > 0)) continue;
       if (count[h] == 1 || (count[h] == 0 && !everywhere && all_reduced(b))) continue;
-      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its owner `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.homes[h]));
+      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its owner `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.owners[h]));
       return false;
     }
     return true;
@@ -113,38 +113,38 @@ class Gradients {
 
   // ---- required sums ----------------------------------------------------------------------------------------
 
-  std::size_t count_at(DeviceSetId home, const std::vector<NodeId>& nodes) const {
-    return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return facts_.node(id).devices == home; }));
+  std::size_t count_at(DeviceSetId owner, const std::vector<NodeId>& nodes) const {
+    return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return facts_.node(id).devices == owner; }));
   }
 
   /// The reductions of this owner belong to gathered intervals.
-  bool by_rounds(std::size_t b, DeviceSetId home) const {
-    return std::any_of(scatters_[b].begin(), scatters_[b].end(), [&](NodeId id) { return facts_.node(id).devices == home && facts_.node(id).chunk.valid(); });
+  bool by_rounds(std::size_t b, DeviceSetId owner) const {
+    return std::any_of(scatters_[b].begin(), scatters_[b].end(), [&](NodeId id) { return facts_.node(id).devices == owner && facts_.node(id).chunk.valid(); });
   }
 
   /// One sum of contributions at each owner that has them; with reduce_scatters one sum per reduction, and one of the resulting shards if there are
   /// gathered intervals. Below level communicating every owner adds all contributions.
   bool added_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    const std::vector<DeviceSetId> homes = bucket.homes.empty() ? std::vector<DeviceSetId>(1) : std::vector<DeviceSetId>(bucket.homes.begin(), bucket.homes.end());
+    const std::vector<DeviceSetId> owners = bucket.owners.empty() ? std::vector<DeviceSetId>(1) : std::vector<DeviceSetId>(bucket.owners.begin(), bucket.owners.end());
     for (const auto* sums : {&sums_[b], &blocks_[b]}) {
-      const auto elsewhere = std::find_if(sums->begin(), sums->end(), [&](NodeId id) { return std::find(homes.begin(), homes.end(), facts_.node(id).devices) == homes.end(); });
+      const auto elsewhere = std::find_if(sums->begin(), sums->end(), [&](NodeId id) { return std::find(owners.begin(), owners.end(), facts_.node(id).devices) == owners.end(); });
       if (elsewhere == sums->end()) continue;
       facts_.sink.report(Code::wrong_gradient, facts_.loc(*elsewhere), "`{}` adds gradients where bucket `{}` has no owner", facts_.name(*elsewhere), facts_.text(bucket.name));
       return false;
     }
-    for (const DeviceSetId home : homes) {
-      const std::size_t sums = count_at(home, sums_[b]), blocks = count_at(home, blocks_[b]);
-      if (!wanted(b, home, sums, scattered(b) ? count_at(home, scatters_[b]) : all_reduced(b) ? std::min<std::size_t>(sums, 1) : 1, "contributions")) return false;
-      if (!wanted(b, home, blocks, by_rounds(b, home) ? 1 : 0, "blocks")) return false;
+    for (const DeviceSetId owner : owners) {
+      const std::size_t sums = count_at(owner, sums_[b]), blocks = count_at(owner, blocks_[b]);
+      if (!wanted(b, owner, sums, scattered(b) ? count_at(owner, scatters_[b]) : all_reduced(b) ? std::min<std::size_t>(sums, 1) : 1, "contributions")) return false;
+      if (!wanted(b, owner, blocks, by_rounds(b, owner) ? 1 : 0, "blocks")) return false;
     }
     return true;
   }
 
-  bool wanted(std::size_t b, DeviceSetId home, std::size_t found, std::size_t wanted, std::string_view of) {
+  bool wanted(std::size_t b, DeviceSetId owner, std::size_t found, std::size_t wanted, std::string_view of) {
     if (found == wanted) return true;
     facts_.sink.report(Code::wrong_gradient, dag_.buckets[b].loc, "bucket `{}` has `{}` sums of {}{} where it needs `{}`", facts_.text(dag_.buckets[b].name), found, of,
-                       home.valid() ? " on its owner `" + facts_.text(home) + "`" : std::string(), wanted);
+                       owner.valid() ? " on its owner `" + facts_.text(owner) + "`" : std::string(), wanted);
     return false;
   }
 
@@ -158,8 +158,8 @@ class Gradients {
   bool leaves(std::size_t b, const Node& maker, Left wanted) const {
     if (maker.subject.bucket().value() != b) return false;
     switch (wanted) {
-      case Left::sums: return adds_in_place(maker.kind) && !dag_.adds_blocks(maker);
-      case Left::blocks: return by_rounds(b, maker.devices) ? dag_.adds_blocks(maker) : reduces_to_shards(maker.kind);
+      case Left::sums: return adds_in_place(maker.kind) && !dag_.adds_shards(maker);
+      case Left::blocks: return by_rounds(b, maker.devices) ? dag_.adds_shards(maker) : reduces_to_shards(maker.kind);
       case Left::reduced: return reduces_members(maker.kind) && !reduces_to_shards(maker.kind);
     }
     return false;
@@ -276,7 +276,7 @@ class Gradients {
       return to;
     }
     const dag::Bucket& bucket = dag_.buckets[bucket_of[to]];
-    const std::size_t times = dag_.level >= Level::communicating ? 1 : std::max<std::size_t>(bucket.homes.size(), 1);
+    const std::size_t times = dag_.level >= Level::communicating ? 1 : std::max<std::size_t>(bucket.owners.size(), 1);
     if (times_[facts_.output(port)] != times) {
       facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[to].name));
     }

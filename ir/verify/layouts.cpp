@@ -27,24 +27,24 @@ AxisMask axes_where(const Dag& dag, LayoutId layout, Wanted wanted) {
 /// Gradients are partial before reduction. The state alone is sharded, or state and gradients, or all three with the parameters; all into the same
 /// shards, in mesh order.
 void check_held(Facts& facts, const dag::Bucket& bucket) {
-  const auto all = [&](LayoutId layout, AxisShare how) {
+  const auto all = [&](LayoutId layout, AxisLayout how) {
     const auto& axes = facts.dag.context->layouts[layout].axes;
     return std::all_of(axes.begin(), axes.end(), [&](const Layout::Axis& axis) { return axis.how == how; });
   };
   const auto no = [&](std::string_view why) { facts.sink.report(Code::wrong_layout, bucket.loc, "bucket `{}` {}", facts.text(bucket.name), why); };
-  if (!all(bucket.made, AxisShare::partial())) return no("has gradients that are not partial before their reduction");
-  const LayoutId cut = bucket.state.repeats() ? bucket.parameters : bucket.state;
+  if (!all(bucket.unreduced, AxisLayout::partial())) return no("has gradients that are not partial before their reduction");
+  const LayoutId cut = bucket.state.replicated() ? bucket.parameters : bucket.state;
   for (const LayoutId each : {bucket.state, bucket.gradients, bucket.parameters}) {
-    if (!each.repeats() && each != cut) return no("is sharded over axes that differ between its state, gradients and parameters");
+    if (!each.replicated() && each != cut) return no("is sharded over axes that differ between its state, gradients and parameters");
   }
-  if (!all(cut, AxisShare::flat())) return no("is sharded, but not flat");
-  if (bucket.prefetch > 0 && bucket.parameters.repeats()) return no("is gathered ahead, but its parameters are not sharded");
+  if (!all(cut, AxisLayout::flat_sharded())) return no("is sharded, but not flat");
+  if (bucket.prefetch > 0 && bucket.parameters.replicated()) return no("is gathered ahead, but its parameters are not sharded");
   const auto& axes = facts.dag.context->layouts[cut].axes;
   if (!std::is_sorted(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return facts.dag.mesh.find(a.name) < facts.dag.mesh.find(b.name); })) {
     return no("is sharded over axes in another order than that of the mesh");
   }
   if (facts.dag.frozen(bucket)) return;
-  if ((!bucket.gradients.repeats() && bucket.state.repeats()) || (!bucket.parameters.repeats() && bucket.gradients.repeats())) no("is sharded, but its updates read or write all of it");
+  if ((!bucket.gradients.replicated() && bucket.state.replicated()) || (!bucket.parameters.replicated() && bucket.gradients.replicated())) no("is sharded, but its updates read or write all of it");
 }
 
 /// Each layout follows from those of the operands by a row of the op, and devices have its axes.
@@ -62,7 +62,7 @@ class Layouts {
     }
     for (const dag::Body& body : dag_.bodies) ports(body);
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
-      if (!dag_.nodes[i].layout.repeats()) loaded(NodeId::at(i));
+      if (!dag_.nodes[i].layout.replicated()) loaded(NodeId::at(i));
     }
     if (!facts_.ok()) return;
     for (std::size_t b = 0; b < dag_.bodies.size() && !facts_.enough(); ++b) {
@@ -81,7 +81,7 @@ class Layouts {
   }
 
   AxisMask one_value(const dag::Body& body, const tensor::Value& value) {
-    if (value.layout.repeats()) return 0;
+    if (value.layout.replicated()) return 0;
     const auto no = [&](const Layout::Axis& axis, std::string_view why) {
       wrong({}, "`%{}` of body `{}` is laid out over `{}`, {}", facts_.text(value.name), facts_.text(body.name), facts_.text(axis.name), why);
     };
@@ -95,12 +95,12 @@ class Layouts {
         continue;
       }
       axes |= AxisMask{1} << at;
-      if (dim != nullptr && axis.how == AxisShare::cut(dim->name)) {
+      if (dim != nullptr && axis.how == AxisLayout::sharded(dim->name)) {
         if (at < innermost) no(axis, "which shards the samples inside an axis that the mesh has after it");
         innermost = at;
       }
-      if (axis.how.share == Share::flat) no(axis, "as a shard of a bucket, and it is no bucket");
-      if (axis.how.share == Share::cut && !value.type.find(axis.how.dim)) no(axis, "which shards a dimension that it does not have");
+      if (axis.how.kind == LayoutKind::flat_sharded) no(axis, "as a shard of a bucket, and it is no bucket");
+      if (axis.how.kind == LayoutKind::sharded && !value.type.find(axis.how.dim)) no(axis, "which shards a dimension that it does not have");
     }
     return axes;
   }
@@ -111,12 +111,12 @@ class Layouts {
     const auto layout = [&](const dag::BodyPort& port) { return body.graph.value(port.value).layout; };
     for (const dag::BodyPort& port : body.inputs) {
       const bool whole = port.kind == PortKind::param || port.kind == PortKind::count;
-      if (!whole || layout(port).repeats()) continue;
+      if (!whole || layout(port).replicated()) continue;
       wrong({}, "input `%{}` of body `{}` is a `{}` port, which all devices have whole", name(port), facts_.text(body.name), dag::port_kind_name(port.kind));
     }
     for (const dag::BodyPort& port : body.outputs) {
       const bool sum = port.kind == PortKind::grad || port.kind == PortKind::loss_sum;
-      if (!sum || axes_where(dag_, layout(port), [](const AxisShare& how) { return how.share == Share::cut; }) == 0) continue;
+      if (!sum || axes_where(dag_, layout(port), [](const AxisLayout& how) { return how.kind == LayoutKind::sharded; }) == 0) continue;
       wrong({}, "output `%{}` of body `{}` is a `{}` port, of which no device has a part alone", name(port), facts_.text(body.name), dag::port_kind_name(port.kind));
     }
   }
@@ -129,13 +129,13 @@ class Layouts {
     std::size_t innermost = 0;
     for (const Layout::Axis& axis : dag_.context->layouts[node.layout].axes) {
       const std::size_t at = dag_.mesh.find(axis.name);
-      if (at == dag_.mesh.axes.size() || dim == nullptr || axis.how != AxisShare::cut(dim->name)) {
+      if (at == dag_.mesh.axes.size() || dim == nullptr || axis.how != AxisLayout::sharded(dim->name)) {
         return wrong(node.loc, "`{}` divides something else than the samples of its input", facts_.name(id));
       }
       if (at < innermost) return wrong(node.loc, "`{}` divides samples over axes in another order than that of the mesh", facts_.name(id));
       innermost = at;
     }
-    devices(id, axes_where(dag_, node.layout, [](const AxisShare&) { return true; }));
+    devices(id, axes_where(dag_, node.layout, [](const AxisLayout&) { return true; }));
   }
 
   void devices(NodeId id, AxisMask axes) {
@@ -147,7 +147,7 @@ class Layouts {
   void operations(const dag::Body& body) {
     for (const tensor::Node& op : body.graph.nodes()) {
       AxisMask axes = 0;
-      const auto add = [&](tensor::ValueId value) { axes |= axes_where(dag_, body.graph.value(value).layout, [](const AxisShare&) { return true; }); };
+      const auto add = [&](tensor::ValueId value) { axes |= axes_where(dag_, body.graph.value(value).layout, [](const AxisLayout&) { return true; }); };
       for (const tensor::ValueId operand : body.graph.operands(op)) add(operand);
       for (std::size_t i = 0; i < op.num_results; ++i) add(body.graph.result(op, i));
       if (axes != 0 && !facts_.enough()) operation(body, op, axes);
@@ -187,7 +187,7 @@ class Layouts {
       const auto& axes = dag_.context->layouts[body.graph.value(value).layout].axes;
       for (std::size_t j = 0; j < axes.size(); ++j) {
         for (std::size_t i = 0; i < j; ++i) {
-          if (axes[i].how.share != Share::cut || axes[i].how != axes[j].how) continue;
+          if (axes[i].how.kind != LayoutKind::sharded || axes[i].how != axes[j].how) continue;
           if (std::find(outer.begin(), outer.end(), std::pair(axes[j].name, axes[i].name)) != outer.end()) return false;
           outer.emplace_back(axes[i].name, axes[j].name);
         }
@@ -213,7 +213,7 @@ std::optional<AxisMask> divided_over(const Dag& dag, const Node& node) {
   const auto of = [&](const tensor::Type& type, LayoutId layout) -> std::optional<AxisMask> {
     const tensor::Dim* const dim = samples(type);
     if (dim == nullptr) return std::nullopt;
-    return axes_where(dag, layout, [&](const AxisShare& how) { return how == AxisShare::cut(dim->name); });
+    return axes_where(dag, layout, [&](const AxisLayout& how) { return how == AxisLayout::sharded(dim->name); });
   };
   if (!runs_body(node.kind)) return of(dag.input_types[node.subject.input().index()], node.layout);
   for (const tensor::Value& value : dag.bodies[node.body.index()].graph.values()) {
@@ -225,15 +225,15 @@ std::optional<AxisMask> divided_over(const Dag& dag, const Node& node) {
 AxisMask summed_over(const Dag& dag, const Node& node, std::uint32_t output) {
   if (dag.level < Level::placed) return 0;
   const dag::Body& body = dag.bodies[node.body.index()];
-  return axes_where(dag, body.graph.value(body.outputs[output].value).layout, [](const AxisShare& how) { return how == AxisShare::partial(); });
+  return axes_where(dag, body.graph.value(body.outputs[output].value).layout, [](const AxisLayout& how) { return how == AxisLayout::partial(); });
 }
 
 AxisMask reduced_over(const Dag& dag, const dag::Bucket& bucket) {
-  return axes_where(dag, bucket.made, [](const AxisShare& how) { return how == AxisShare::partial(); });
+  return axes_where(dag, bucket.unreduced, [](const AxisLayout& how) { return how == AxisLayout::partial(); });
 }
 
-AxisMask cut_over(const Dag& dag, const dag::Bucket& bucket) {
-  return axes_where(dag, bucket.state.repeats() ? bucket.parameters : bucket.state, [](const AxisShare& how) { return how == AxisShare::flat(); });
+AxisMask sharded_over(const Dag& dag, const dag::Bucket& bucket) {
+  return axes_where(dag, bucket.state.replicated() ? bucket.parameters : bucket.state, [](const AxisLayout& how) { return how == AxisLayout::flat_sharded(); });
 }
 
 void check_bucket_layouts(Facts& facts) {

@@ -18,7 +18,7 @@ using dag::Instance;
 constexpr Attribute<Node> kOfNodes[] = {
     {"an instance", Level::split, [](const Node& node) { return node.instance != Instance(); }},
     {"its devices", Level::placed, [](const Node& node) { return node.devices.valid(); }},
-    {"a layout", Level::placed, [](const Node& node) { return !node.layout.repeats(); }},
+    {"a layout", Level::placed, [](const Node& node) { return !node.layout.replicated(); }},
     {"a communication", Level::communicating, [](const Node& node) { return is_communication(node.kind); }},
     {"a part of the norm", Level::communicating, [](const Node& node) { return node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm; }},
     {"a copy to or from the host", Level::ordered, [](const Node& node) { return copies_to_or_from_host(node.kind); }},
@@ -27,9 +27,9 @@ constexpr Attribute<Node> kOfNodes[] = {
 };
 
 constexpr Attribute<dag::Bucket> kOfBuckets[] = {
-    {"devices", Level::placed, [](const dag::Bucket& bucket) { return !bucket.homes.empty(); }},
-    {"how its gradients are made", Level::placed, [](const dag::Bucket& bucket) { return !bucket.made.repeats(); }},
-    {"what of it is cut", Level::placed, [](const dag::Bucket& bucket) { return bucket.cut() || bucket.in_rounds(); }},
+    {"devices", Level::placed, [](const dag::Bucket& bucket) { return !bucket.owners.empty(); }},
+    {"how its gradients are made", Level::placed, [](const dag::Bucket& bucket) { return !bucket.unreduced.replicated(); }},
+    {"what of it is cut", Level::placed, [](const dag::Bucket& bucket) { return bucket.sharded() || bucket.in_rounds(); }},
     {"how far it is gathered ahead", Level::placed, [](const dag::Bucket& bucket) { return bucket.prefetch > 0; }},
     {"that its state lies on the host", Level::ordered, [](const dag::Bucket& bucket) { return bucket.state_on_host; }},
 };

@@ -37,7 +37,7 @@ class Measures {
   /// Local bytes of a member's inputs, each port once.
   std::int64_t brought(const Node& member) const {
     std::int64_t bytes = 0;
-    if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].cut()) {
+    if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].sharded()) {
       // The whole bucket moves with its padding, or one shard of it.
       const dag::Bucket& flat = dag_.buckets[bucket.index()];
       const std::int64_t elements = bucket_elements(dag_, flat) / (reduces_to_all(member.kind) ? shares_of(dag_, flat) : 1);

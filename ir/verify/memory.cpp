@@ -486,7 +486,7 @@ class RoleMemoryCheck {
   /// parameters are sharded at rest.
   std::uint32_t left_by(std::uint32_t output) const {
     const Port port = facts_.port(output);
-    if (!gathers_shards(facts_.kind[port.node.index()]) || dag_.cuts_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
+    if (!gathers_shards(facts_.kind[port.node.index()]) || dag_.shards_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
     return facts_.output(dag_.inputs_of(facts_.node(port.node))[port.index].source);
   }
 

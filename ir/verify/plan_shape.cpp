@@ -410,8 +410,8 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
     const std::int64_t elements = bucket_elements(facts.dag, whole);
     return gradients ? gradient_bytes(facts.dag, whole, elements) : parameter_bytes(facts.dag, whole, elements);
   };
-  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? adds_in_place(node->kind) && !facts.dag.adds_blocks(*node) : gathers_shards(node->kind)) &&
-                    !(gradients ? facts.dag.buckets[bucket.index()].gradients : facts.dag.buckets[bucket.index()].parameters).repeats() &&
+  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? adds_in_place(node->kind) && !facts.dag.adds_shards(*node) : gathers_shards(node->kind)) &&
+                    !(gradients ? facts.dag.buckets[bucket.index()].gradients : facts.dag.buckets[bucket.index()].parameters).replicated() &&
                     buffer.bytes == bytes(facts.dag.buckets[bucket.index()]);
   if (!fits) {
     reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its node is", role, buffer.offset, buffer.bytes,
@@ -495,7 +495,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       }
       const bool output = i >= inputs && i < values;
       const bool gradient = output && runs_body(entry.kind) && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
-      const bool round = output && reduces_to_shards(entry.kind) && !dag.buckets[entry.bucket].gradients.repeats();
+      const bool round = output && reduces_to_shards(entry.kind) && !dag.buckets[entry.bucket].gradients.replicated();
       if (operand.accumulate && !gradient && !round) {
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to its buffer, but it is no gradient", i, facts.name(action.node));
       }

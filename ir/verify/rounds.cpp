@@ -20,7 +20,7 @@ class Rounds {
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
       if (!node.chunk.valid()) continue;
-      if (!in_blocks(node) && !copies_to_or_from_host(node.kind)) {
+      if (!sharded(node) && !copies_to_or_from_host(node.kind)) {
         facts_.sink.report(Code::broken_dag, node.loc, "`{}` names work, but its bucket has no gathered intervals", facts_.name(id));
         return;
       }
@@ -80,7 +80,7 @@ class Rounds {
   bool gathers(NodeId whole, NodeId use) const {
     const Node &maker = facts_.node(whole), &reader = facts_.node(use);
     const std::span<const Input> inputs = dag_.inputs_of(reader);
-    return gathers_shards(maker.kind) && in_blocks(maker) && runs_body(reader.kind) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == whole; });
+    return gathers_shards(maker.kind) && sharded(maker) && runs_body(reader.kind) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == whole; });
   }
 
   using Round = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
@@ -104,10 +104,10 @@ class Rounds {
     });
   }
 
-  bool in_blocks(const Node& node) const {
+  bool sharded(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    return (is_sum(node) && dag_.cuts_gradients(bucket)) || (gathers_shards(node.kind) && dag_.cuts_parameters(bucket));
+    return (is_sum(node) && dag_.shards_gradients(bucket)) || (gathers_shards(node.kind) && dag_.shards_parameters(bucket));
   }
 
   Facts& facts_;

@@ -25,7 +25,7 @@ class State {
     for (std::size_t a = 0; a < view_.size() && !reports_.enough(); ++a) {
       if (writes_state(view_.entry(a).kind)) {
         update(a);
-      } else if (view_.entry(a).bucket != kNone && dag_.buckets[view_.entry(a).bucket].cut() && !copies_to_or_from_host(view_.entry(a).kind)) {
+      } else if (view_.entry(a).bucket != kNone && dag_.buckets[view_.entry(a).bucket].sharded() && !copies_to_or_from_host(view_.entry(a).kind)) {
         moved(a);
       }
     }
@@ -59,8 +59,8 @@ class State {
     const dag::Bucket& of = dag_.buckets[bucket];
     const std::int64_t elements = bucket_elements(dag_, of), block = elements / shares_of(dag_, of);
     switch (cls) {
-      case BufferClass::parameters: return parameter_bytes(dag_, of, of.parameters.repeats() ? elements : block);
-      case BufferClass::gradients: return gradient_bytes(dag_, of, of.gradients.repeats() ? elements : block);
+      case BufferClass::parameters: return parameter_bytes(dag_, of, of.parameters.replicated() ? elements : block);
+      case BufferClass::gradients: return gradient_bytes(dag_, of, of.gradients.replicated() ? elements : block);
       default: return slots(bucket) * gradient_bytes(dag_, of, block);
     }
   }
@@ -154,7 +154,7 @@ class State {
     if (scalars_ == kNone) reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no buffer of scalars", role_name(), bucket_name(entry.bucket));
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
-    if (lies_flat(action, entry.bucket, 0, inputs, bucket.gradients.repeats(), true, state[1])) lies_flat(action, entry.bucket, inputs, entry.num_outputs, bucket.parameters.repeats(), false, state[0]);
+    if (lies_flat(action, entry.bucket, 0, inputs, bucket.gradients.replicated(), true, state[1])) lies_flat(action, entry.bucket, inputs, entry.num_outputs, bucket.parameters.replicated(), false, state[0]);
   }
 
   /// Collectives and sums of squares of a sharded bucket run over it with its padding, from its first value on.
@@ -164,9 +164,9 @@ class State {
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
     const bool gathers = gathers_shards(entry.kind), scatters = reduces_to_shards(entry.kind);
-    if (!lies_flat(action, entry.bucket, 0, inputs, scatters || (gathers ? bucket.parameters : bucket.gradients).repeats(), !gathers, kNone)) return;
+    if (!lies_flat(action, entry.bucket, 0, inputs, scatters || (gathers ? bucket.parameters : bucket.gradients).replicated(), !gathers, kNone)) return;
     const bool values = gathers || reduces_members(entry.kind);  // else the sums of squares
-    if (values) lies_flat(action, entry.bucket, inputs, entry.num_outputs, gathers || bucket.gradients.repeats(), !gathers, kNone);
+    if (values) lies_flat(action, entry.bucket, inputs, entry.num_outputs, gathers || bucket.gradients.replicated(), !gathers, kNone);
   }
 
   /// Operands of an action from `first` on, one per parameter of the bucket or one for its shard, have the offsets of the bucket, in that buffer;
@@ -199,7 +199,7 @@ class State {
 }  // namespace
 
 std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket) {
-  const AxisMask axes = cut_over(dag, bucket);
+  const AxisMask axes = sharded_over(dag, bucket);
   std::int64_t shares = 1;
   for (std::size_t axis = 0; axis < dag.mesh.axes.size(); ++axis) shares *= (axes >> axis & 1) != 0 ? dag.mesh.axes[axis].size : 1;
   return shares;

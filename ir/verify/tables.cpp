@@ -44,7 +44,7 @@ class Tables {
       if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist", loss.loc);
     }
     for (const dag::Bucket& bucket : dag_.buckets) {
-      for (const LayoutId layout : {bucket.made, bucket.state, bucket.gradients, bucket.parameters}) {
+      for (const LayoutId layout : {bucket.unreduced, bucket.state, bucket.gradients, bucket.parameters}) {
         if (layout.value() >= dag_.context->layouts.size()) return fail("bucket `" + std::string(facts_.text(bucket.name)) + "` has a layout that does not exist", bucket.loc);
       }
     }
@@ -79,8 +79,8 @@ class Tables {
       for (const tensor::ParamId param : bucket.params) {
         if (!inside(param, dag_.params)) return fail("a bucket refers to a parameter that does not exist", bucket.loc);
       }
-      for (const DeviceSetId home : bucket.homes) {
-        if (!inside(home, dag_.device_sets)) return fail("a bucket refers to a device set that does not exist", bucket.loc);
+      for (const DeviceSetId owner : bucket.owners) {
+        if (!inside(owner, dag_.device_sets)) return fail("a bucket refers to a device set that does not exist", bucket.loc);
       }
     }
     const auto exists = [&](NodeId node) { return inside(node, dag_.nodes); };
@@ -216,7 +216,7 @@ class Tables {
     if (node.body.valid() && !runs_body(node.kind)) return fail(id, "has a body, which only work of the model runs");
     if (node.chunk.valid() && !may_name_work(node.kind)) return fail(id, "names work of the model, unlike its kind");
     if (node.instance != dag::Instance() && !node.chunk.valid() && node.kind != NodeKind::load && !is_message(node.kind)) return fail(id, "belongs to an instance, and names no work of it");
-    if (!node.layout.repeats() && node.kind != NodeKind::load) return fail(id, "has a layout, which only loads have");
+    if (!node.layout.replicated() && node.kind != NodeKind::load) return fail(id, "has a layout, which only loads have");
     const tensor::LossId counted = node.subject.count();
     if (counted.valid() && !dag_.losses[counted.index()].mask) return fail(id, "counts the elements of no masked loss");
     if (is_communication(node.kind) != node.comm.valid()) return fail(id, is_communication(node.kind) ? "has no communication" : "is no communication but names one");

@@ -29,7 +29,7 @@ bool check_graph(Facts& facts) {
   if (facts.ok()) check_claims(facts);
   if (facts.ok()) check_ports(facts);
   if (facts.ok()) check_recompute(facts);
-  if (facts.ok()) check_homes(facts);
+  if (facts.ok()) check_owners(facts);
   if (facts.ok()) check_bodies(facts);
   return facts.ok();
 }

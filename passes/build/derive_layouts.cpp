@@ -10,14 +10,14 @@ using namespace tensor;
 
 namespace {
 
-AxisShare cut_along_samples(const Type& type) {
+AxisLayout shard_along_samples(const Type& type) {
   const Dim* const samples = type.samples();
-  return samples == nullptr ? AxisShare() : AxisShare::cut(samples->name);
+  return samples == nullptr ? AxisLayout() : AxisLayout::sharded(samples->name);
 }
 
 /// The row of these operands. An op that adds dimensions has several: the one whose results are sharded along their samples. Nothing if there is
 /// none.
-const Row* row_for(std::span<const Row> rows, std::span<const AxisShare> operands, std::span<const AxisShare> along_samples) {
+const Row* row_for(std::span<const Row> rows, std::span<const AxisLayout> operands, std::span<const AxisLayout> along_samples) {
   const Row* fits = nullptr;
   for (const Row& row : rows) {
     if (!std::equal(row.operands.begin(), row.operands.end(), operands.begin(), operands.end())) continue;
@@ -41,11 +41,11 @@ ModelLayouts::ModelLayouts(const Graph& model, std::span<const std::uint32_t> pi
   }
 }
 
-AxisShare ModelLayouts::read_on(ValueId value, std::size_t axis) const {
-  if (is_input_[value.index()]) return cut_along_samples(model_.type(value));
+AxisLayout ModelLayouts::read_on(ValueId value, std::size_t axis) const {
+  if (is_input_[value.index()]) return shard_along_samples(model_.type(value));
   const NodeId maker = model_.value(value).def;
   if (!maker.valid()) return {};
-  if ((axes_[piece_of_[maker.index()]] >> axis & 1) == 0) return cut_along_samples(model_.type(value));
+  if ((axes_[piece_of_[maker.index()]] >> axis & 1) == 0) return shard_along_samples(model_.type(value));
   return model_.context().layouts[made_[value.index()]].on(mesh_.axes[axis].name);
 }
 
@@ -60,20 +60,20 @@ LayoutId ModelLayouts::read_by(ValueId value, std::uint32_t piece) const {
 void ModelLayouts::derive(const Node& node, std::uint32_t piece) {
   std::vector<Type> operands, results;
   for (const ValueId operand : model_.operands(node)) operands.push_back(model_.type(operand));
-  llvm::SmallVector<AxisShare, 3> along_samples;
+  llvm::SmallVector<AxisLayout, 3> along_samples;
   for (std::size_t i = 0; i < node.num_results; ++i) {
     results.push_back(model_.type(model_.result(node, i)));
-    along_samples.push_back(cut_along_samples(results.back()));
+    along_samples.push_back(shard_along_samples(results.back()));
   }
   const std::vector<Row> rows = tensor::rows(node.op, operands, results, node.attrs);
   std::vector<Layout> layouts(node.num_results);
-  llvm::SmallVector<AxisShare, 4> given;
+  llvm::SmallVector<AxisLayout, 4> given;
   for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
     if ((axes_[piece] >> axis & 1) == 0) continue;
     given.clear();
     for (const ValueId operand : model_.operands(node)) given.push_back(read_on(operand, axis));
     const Row* const row = row_for(rows, given, along_samples);
-    for (std::size_t i = 0; i < node.num_results; ++i) layouts[i].add(mesh_.axes[axis].name, row != nullptr ? row->results[i] : AxisShare());
+    for (std::size_t i = 0; i < node.num_results; ++i) layouts[i].add(mesh_.axes[axis].name, row != nullptr ? row->results[i] : AxisLayout());
   }
   for (std::size_t i = 0; i < node.num_results; ++i) made_[model_.result(node, i).index()] = model_.context().layouts.intern(std::move(layouts[i]));
 }

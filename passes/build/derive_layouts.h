@@ -30,7 +30,7 @@ class ModelLayouts {
 
  private:
   /// The layout in a segment whose samples the axis shards.
-  AxisShare read_on(tensor::ValueId value, std::size_t axis) const;
+  AxisLayout read_on(tensor::ValueId value, std::size_t axis) const;
   void derive(const tensor::Node& node, std::uint32_t piece);
 
   const tensor::Graph& model_;

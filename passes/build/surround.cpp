@@ -12,9 +12,9 @@ using namespace dag;
 
 namespace {
 
-std::size_t home_of(const Bucket& bucket, DeviceSetId devices) {
-  if (bucket.homes.size() <= 1) return 0;
-  return static_cast<std::size_t>(std::find(bucket.homes.begin(), bucket.homes.end(), devices) - bucket.homes.begin());
+std::size_t owner_of(const Bucket& bucket, DeviceSetId devices) {
+  if (bucket.owners.size() <= 1) return 0;
+  return static_cast<std::size_t>(std::find(bucket.owners.begin(), bucket.owners.end(), devices) - bucket.owners.begin());
 }
 
 /// A report reads the loss sums of all instances in order, then the number of elements that count.
@@ -44,8 +44,8 @@ Contributions::Contributions(const Dag& dag) {
   std::size_t slots = 0;
   for (const Bucket& bucket : dag.buckets) {
     first_slot_.push_back(slots);
-    homes_.push_back(std::max<std::size_t>(bucket.homes.size(), 1));
-    slots += bucket.params.size() * homes_.back();
+    owners_.push_back(std::max<std::size_t>(bucket.owners.size(), 1));
+    slots += bucket.params.size() * owners_.back();
   }
   // Per body its gradient outputs, so that a node costs time only for its contributions.
   std::vector<std::vector<std::pair<std::uint32_t, ParamPlace>>> grads(dag.bodies.size());
@@ -56,7 +56,7 @@ Contributions::Contributions(const Dag& dag) {
     }
   }
   const auto slot_of = [&](const Node& node, const ParamPlace& place) {
-    return first_slot_[place.bucket.index()] + place.index * homes_[place.bucket.index()] + home_of(dag.buckets[place.bucket.index()], node.devices);
+    return first_slot_[place.bucket.index()] + place.index * owners_[place.bucket.index()] + owner_of(dag.buckets[place.bucket.index()], node.devices);
   };
   first_.assign(slots + 1, 0);
   NodePolls polls(dag.context->cancellation);
@@ -87,9 +87,9 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
       const Bucket& bucket = dag.buckets[place.bucket.index()];
       Input& edge = dag.edges[node.first_input + i];
       edge.source = {{}, place.index};
-      edge.cls = dag.cuts_parameters(bucket) ? EdgeClass::data : EdgeClass::param;
+      edge.cls = dag.shards_parameters(bucket) ? EdgeClass::data : EdgeClass::param;
       if (left_by.empty() || left_by[place.bucket.index()].empty()) continue;
-      edge.source.node = left_by[place.bucket.index()][home_of(bucket, node.devices)];
+      edge.source.node = left_by[place.bucket.index()][owner_of(bucket, node.devices)];
     }
   }
 }
@@ -125,18 +125,18 @@ void surround(Dag& dag) {
   std::vector<Input> inputs;
   for (std::size_t b = 0; b < dag.trained_buckets(); ++b) {
     const Bucket& bucket = dag.buckets[b];
-    const std::size_t homes = std::max<std::size_t>(bucket.homes.size(), 1);
+    const std::size_t owners = std::max<std::size_t>(bucket.owners.size(), 1);
     inputs.clear();
     for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
-      for (std::size_t h = 0; h < homes; ++h) {
+      for (std::size_t h = 0; h < owners; ++h) {
         for (const Port port : contributions.of(BucketId::at(b), i, h)) inputs.push_back({port, i, EdgeClass::grad});
       }
     }
-    for (std::size_t h = 0; h < homes; ++h) {
+    for (std::size_t h = 0; h < owners; ++h) {
       Node update;
       update.kind = NodeKind::update;
       update.subject = Subject::of_bucket(BucketId::at(b));
-      if (!bucket.homes.empty()) update.devices = bucket.homes[h];
+      if (!bucket.owners.empty()) update.devices = bucket.owners[h];
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
       update.loc = bucket.loc;
       updates[b].push_back(dag.add(update, accumulate(dag, BucketId::at(b), update.devices, inputs)));

@@ -32,14 +32,14 @@ std::vector<dag::Input> accumulate(dag::Dag& dag, dag::BucketId bucket, DeviceSe
 class Contributions {
  public:
   explicit Contributions(const dag::Dag& dag);
-  /// In order of node and port. `home` is 0 if the bucket has no owners.
-  std::span<const dag::Port> of(dag::BucketId bucket, std::size_t position, std::size_t home) const {
-    const std::size_t slot = first_slot_[bucket.index()] + position * homes_[bucket.index()] + home;
+  /// In order of node and port. `owner` is 0 if the bucket has no owners.
+  std::span<const dag::Port> of(dag::BucketId bucket, std::size_t position, std::size_t owner) const {
+    const std::size_t slot = first_slot_[bucket.index()] + position * owners_[bucket.index()] + owner;
     return {ports_.data() + first_[slot], first_[slot + 1] - first_[slot]};
   }
 
  private:
-  std::vector<std::size_t> first_slot_, homes_;  // per bucket
+  std::vector<std::size_t> first_slot_, owners_;  // per bucket
   std::vector<std::size_t> first_;               // per slot
   std::vector<dag::Port> ports_;
 };

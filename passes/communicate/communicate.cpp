@@ -24,13 +24,13 @@ class CommunicationBuilder {
   bool run();
 
  private:
-  NodeId add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs);
+  NodeId add_collective(NodeKind kind, BucketId id, DeviceSetId owner, CommId comm, std::span<const Input> inputs);
   CommId add_comm(AxisMask axes, LocId loc);
   void reduce_gradients();
-  void sum_squares_of_blocks(std::size_t set, std::span<Port> squares);
+  void sum_squares_of_shards(std::size_t set, std::span<Port> squares);
   bool add_norm();
   void add_updates();
-  NodeId add_gather(BucketId id, std::size_t home, std::span<const Input> inputs);
+  NodeId add_gather(BucketId id, std::size_t owner, std::span<const Input> inputs);
   void gather_parameters(std::vector<std::vector<NodeId>>& left_by);
   std::vector<DeviceSetId> sets_of(std::span<const Port> sums) const;
   std::optional<Port> count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name);
@@ -63,9 +63,9 @@ class CommunicationBuilder {
 // ---- gradients, norm, updates
 
 /// Adds a collective of a bucket at one of its owners as a member of the communication.
-NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs) {
+NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSetId owner, CommId comm, std::span<const Input> inputs) {
   const Bucket& bucket = dag_.buckets[id.index()];
-  Node collective = node_of(kind, home, dag_.comms[comm.index()].loc);
+  Node collective = node_of(kind, owner, dag_.comms[comm.index()].loc);
   collective.subject = Subject::of_bucket(id);
   collective.comm = comm;
   collective.num_outputs = gathers_shards(kind) ? static_cast<std::uint32_t>(bucket.params.size()) : dag_.gradient_values(bucket);
@@ -87,30 +87,30 @@ void CommunicationBuilder::reduce_gradients() {
   for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket bucket = dag_.buckets[b];
     const BucketId id = BucketId::at(b);
-    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
+    for (std::size_t h = 0; h < bucket.owners.size(); ++h) {
       std::vector<Input> contributed;
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         for (const Port port : contributions.of(id, i, h)) contributed.push_back({port, i, EdgeClass::grad});
       }
-      std::vector<Input>& inputs = grads_[b].emplace_back(accumulate(dag_, id, bucket.homes[h], contributed));
-      if (!bucket.cut() || inputs.empty()) continue;
-      inputs = reads_of(dag_, add_collective(NodeKind::reduce_scatter, id, bucket.homes[h], add_comm(dag_.cut_over(bucket), bucket.loc), inputs));
+      std::vector<Input>& inputs = grads_[b].emplace_back(accumulate(dag_, id, bucket.owners[h], contributed));
+      if (!bucket.sharded() || inputs.empty()) continue;
+      inputs = reads_of(dag_, add_collective(NodeKind::reduce_scatter, id, bucket.owners[h], add_comm(dag_.sharded_over(bucket), bucket.loc), inputs));
     }
-    const AxisMask rest = dag_.reduced_over(bucket) & ~dag_.cut_over(bucket);
-    if (rest == 0 && bucket.homes.size() == 1) continue;
-    const CommId comm = add_comm(rest, line_of(rest, bucket.homes[0], bucket.loc, bucket.loc));
-    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
-      grads_[b][h] = reads_of(dag_, add_collective(NodeKind::all_reduce, id, bucket.homes[h], comm, grads_[b][h]));
+    const AxisMask rest = dag_.reduced_over(bucket) & ~dag_.sharded_over(bucket);
+    if (rest == 0 && bucket.owners.size() == 1) continue;
+    const CommId comm = add_comm(rest, line_of(rest, bucket.owners[0], bucket.loc, bucket.loc));
+    for (std::size_t h = 0; h < bucket.owners.size(); ++h) {
+      grads_[b][h] = reads_of(dag_, add_collective(NodeKind::all_reduce, id, bucket.owners[h], comm, grads_[b][h]));
     }
   }
 }
 
 /// Sums the squares of sharded buckets over the axes that shard them: one all_reduce per set of axes and device set.
-void CommunicationBuilder::sum_squares_of_blocks(std::size_t set, std::span<Port> squares) {
+void CommunicationBuilder::sum_squares_of_shards(std::size_t set, std::span<Port> squares) {
   std::map<AxisMask, std::vector<std::size_t>> cut;
   for (std::size_t b = 0; b < squares.size(); ++b) {
     const bool here = dag_.node(squares[b].node).devices == norm_sets_[set];
-    if (here && dag_.buckets[b].cut()) cut[dag_.cut_over(dag_.buckets[b])].push_back(b);
+    if (here && dag_.buckets[b].sharded()) cut[dag_.sharded_over(dag_.buckets[b])].push_back(b);
   }
   for (const auto& [axes, buckets] : cut) {
     std::vector<Input> inputs;
@@ -142,7 +142,7 @@ bool CommunicationBuilder::pair_up(std::span<const DeviceSetId> sets, std::strin
 }
 
 bool CommunicationBuilder::add_norm() {
-  for (const Bucket& bucket : std::span(dag_.buckets).first(trained_)) norm_sets_.insert(norm_sets_.end(), bucket.homes.begin(), bucket.homes.end());
+  for (const Bucket& bucket : std::span(dag_.buckets).first(trained_)) norm_sets_.insert(norm_sets_.end(), bucket.owners.begin(), bucket.owners.end());
   std::sort(norm_sets_.begin(), norm_sets_.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
   norm_sets_.erase(std::unique(norm_sets_.begin(), norm_sets_.end()), norm_sets_.end());
   const LocId loc = dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId();
@@ -153,14 +153,14 @@ bool CommunicationBuilder::add_norm() {
   std::vector<Port> squares;
   for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket& bucket = dag_.buckets[b];
-    Node sums = node_of(NodeKind::sum_squares, bucket.homes[0], bucket.loc);
+    Node sums = node_of(NodeKind::sum_squares, bucket.owners[0], bucket.loc);
     sums.subject = Subject::of_bucket(BucketId::at(b));
     sums.num_outputs = 1;
     squares.push_back({dag_.add(sums, grads_[b][0]), 0});
   }
-  for (std::size_t s = 0; s < norm_sets_.size(); ++s) sum_squares_of_blocks(s, squares);
+  for (std::size_t s = 0; s < norm_sets_.size(); ++s) sum_squares_of_shards(s, squares);
   for (std::size_t b = 0; b < trained_; ++b) {
-    const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), dag_.buckets[b].homes[0]) - norm_sets_.begin());
+    const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), dag_.buckets[b].owners[0]) - norm_sets_.begin());
     place_of_bucket.push_back({set, static_cast<std::uint32_t>(of_set[set].size())});
     of_set[set].push_back({squares[b], static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
   }
@@ -201,17 +201,17 @@ void CommunicationBuilder::add_updates() {
   std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // per owner: the update, or the all-gather after it; none for frozen buckets
   for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket bucket = dag_.buckets[b];
-    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
+    for (std::size_t h = 0; h < bucket.owners.size(); ++h) {
       std::vector<Input>& inputs = grads_[b][h];
       if (clipped) {
-        const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[h]) - norm_sets_.begin());
+        const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.owners[h]) - norm_sets_.begin());
         inputs.push_back({{norms_[set], 0}, dag_.gradient_values(bucket), EdgeClass::data});
       }
-      Node update = node_of(NodeKind::update, bucket.homes[h], bucket.loc);
+      Node update = node_of(NodeKind::update, bucket.owners[h], bucket.loc);
       update.subject = Subject::of_bucket(BucketId::at(b));
       update.num_outputs = dag_.parameter_values(bucket);
       NodeId last = dag_.add(update, inputs);
-      if (bucket.cut() && !dag_.cuts_parameters(bucket)) last = add_gather(BucketId::at(b), h, reads_of(dag_, last));
+      if (bucket.sharded() && !dag_.shards_parameters(bucket)) last = add_gather(BucketId::at(b), h, reads_of(dag_, last));
       left_by[b].push_back(last);
     }
   }
@@ -219,26 +219,26 @@ void CommunicationBuilder::add_updates() {
   connect_params(dag_, left_by);
 }
 
-NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t home, std::span<const Input> inputs) {
+NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t owner, std::span<const Input> inputs) {
   const Bucket bucket = dag_.buckets[id.index()];
-  return add_collective(NodeKind::all_gather, id, bucket.homes[home], add_comm(dag_.cut_over(bucket), bucket.loc), inputs);
+  return add_collective(NodeKind::all_gather, id, bucket.owners[owner], add_comm(dag_.sharded_over(bucket), bucket.loc), inputs);
 }
 
 /// Parameters sharded at rest are gathered as the previous step left them: one all-gather per owner that reads them, for the whole step.
 void CommunicationBuilder::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
-  if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.cuts_parameters(bucket); })) return;
+  if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.shards_parameters(bucket); })) return;
   const std::vector<ParamPlace> places = param_places(dag_);
   std::vector<std::vector<bool>> read(dag_.buckets.size());
-  for (std::size_t b = 0; b < read.size(); ++b) read[b].resize(dag_.buckets[b].homes.size());
+  for (std::size_t b = 0; b < read.size(); ++b) read[b].resize(dag_.buckets[b].owners.size());
   for (const Node& node : dag_.nodes) {
     if (!runs_body(node.kind)) continue;
     for (const BodyPort& port : dag_.bodies[node.body.index()].inputs) {
       if (port.kind != PortKind::param) continue;
       const std::size_t b = places[port.param.index()].bucket.index();
-      const std::vector<DeviceSetId>& homes = dag_.buckets[b].homes;
-      if (!dag_.cuts_parameters(dag_.buckets[b])) continue;
-      const auto home = std::find(homes.begin(), homes.end(), node.devices);
-      if (home != homes.end()) read[b][static_cast<std::size_t>(home - homes.begin())] = true;
+      const std::vector<DeviceSetId>& owners = dag_.buckets[b].owners;
+      if (!dag_.shards_parameters(dag_.buckets[b])) continue;
+      const auto owner = std::find(owners.begin(), owners.end(), node.devices);
+      if (owner != owners.end()) read[b][static_cast<std::size_t>(owner - owners.begin())] = true;
     }
   }
   for (std::size_t b = 0; b < read.size(); ++b) {
@@ -396,7 +396,7 @@ void drop_backward(Dag& dag) {
   const std::vector<BodyId> moved = keep_bodies(dag, used);
   for (Node& node : dag.nodes) node.body = moved[node.body.index()];
   for (dag::Body& body : dag.bodies) keep_all(body.graph);
-  for (Bucket& bucket : dag.buckets) bucket.made = {};
+  for (Bucket& bucket : dag.buckets) bucket.unreduced = {};
   remove_unread_outputs(dag);
   weigh_samples(dag);
   wire(dag);

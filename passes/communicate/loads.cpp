@@ -77,7 +77,7 @@ Port add_count(Dag& dag, Loads& loads, tensor::LossId loss, std::span<const Port
   for (std::uint32_t i = 0; i < sums.size(); ++i) {
     const Node reader = dag.node(sums[i].node);
     const tensor::InputId targets = dag.losses[loss.index()].mask->targets;
-    inputs.push_back({loads.of(targets, reader, cut_samples(dag, targets, summed_axes(dag, sums[i]))), i, EdgeClass::data});
+    inputs.push_back({loads.of(targets, reader, shard_samples(dag, targets, summed_axes(dag, sums[i]))), i, EdgeClass::data});
   }
   Node count;
   count.kind = NodeKind::count;

@@ -136,7 +136,7 @@ class WeighedBody {
     tensor::Type type = dag_.input_types[weight_.input.index()];
     type.dims[0].extent = extent;
     weight_.value = made_.add_leaf(type, from_.context().symbol(kSampleWeight));
-    return laid_out(weight_.value, cut_samples(dag_, weight_.input, sample_axes(dag_, body_).value_or(0)));
+    return laid_out(weight_.value, shard_samples(dag_, weight_.input, sample_axes(dag_, body_).value_or(0)));
   }
 
   const Dag& dag_;

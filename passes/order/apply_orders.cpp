@@ -445,7 +445,7 @@ class Application {
   }
 
   /// An all-gather of parameters sharded at rest, not one after an update.
-  bool gathers_for_work(const Node& node) const { return gathers_shards(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
+  bool gathers_for_work(const Node& node) const { return gathers_shards(node.kind) && dag_.shards_parameters(dag_.buckets[node.subject.bucket().index()]); }
 
   /// Named all-gathers come after the previous step and serve their work until the next all-gather that names it.
   void place_gathers(const RankOp& at, const Units& previous) {

@@ -65,7 +65,7 @@ std::vector<std::uint8_t> used_sets(const Dag& dag, std::span<const DeviceSetId>
     if (node.devices.valid()) used[node.devices.index()] = true;
   }
   for (const Bucket& bucket : dag.buckets) {
-    for (const DeviceSetId home : bucket.homes) used[home.index()] = true;
+    for (const DeviceSetId owner : bucket.owners) used[owner.index()] = true;
   }
   for (const directive::RankSteps& claim : dag.claims) used[claim.devices.index()] = true;
   for (const DeviceSetId set : more) used[set.index()] = true;

@@ -24,7 +24,7 @@ struct Use {
 };
 
 /// A bucket at one of its owners.
-struct Share {
+struct ShardedBucket {
   BucketId bucket;
   NodeId gather, reduction;  // of the whole step; invalid: there is none
   NodeId sum;                // of the gradients that are reduced
@@ -34,7 +34,7 @@ struct Share {
 
 /// A gathered interval: consecutive work of the devices that reads the parameters of a share.
 struct Run {
-  Share* share = nullptr;
+  ShardedBucket* share = nullptr;
   std::vector<NodeId> readers;        // none: the previous interval serves them
   std::uint32_t first = 0, last = 0;  // positions of the first and last reader
   NodeId before;                      // the work before which its all-gather is placed; invalid: before all work of the step
@@ -43,7 +43,7 @@ struct Run {
 
 struct Home {
   std::vector<NodeId> work;  // of its devices, in issue order
-  std::vector<Share> shares;
+  std::vector<ShardedBucket> shares;
 };
 
 class Rounds {
@@ -57,11 +57,11 @@ class Rounds {
     for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
     find_work();
     find_uses();
-    for (auto& [at, home] : homes_) {
-      gather(home);
-      for (Share& share : home.shares) reduce(share);
+    for (auto& [at, owner] : owners_) {
+      gather(owner);
+      for (ShardedBucket& share : owner.shares) reduce(share);
     }
-    read_blocks();
+    read_shards();
     insert();
     place_sums(dag_);
     const bool good = check_prefetch(strategy, sink);
@@ -86,22 +86,22 @@ class Rounds {
       if ((!gathers && !scatters) || node.chunk.valid()) continue;
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       if (!bucket.in_rounds()) continue;
-      std::vector<Share>& shares = homes_[dag_.device_sets[node.devices].at].shares;
-      auto share = std::find_if(shares.begin(), shares.end(), [&](const Share& each) { return each.bucket == node.subject.bucket(); });
-      if (share == shares.end()) share = shares.insert(shares.end(), Share{node.subject.bucket(), {}, {}, {}, {}, {}});
+      std::vector<ShardedBucket>& shares = owners_[dag_.device_sets[node.devices].at].shares;
+      auto share = std::find_if(shares.begin(), shares.end(), [&](const ShardedBucket& each) { return each.bucket == node.subject.bucket(); });
+      if (share == shares.end()) share = shares.insert(shares.end(), ShardedBucket{node.subject.bucket(), {}, {}, {}, {}, {}});
       if (scatters) share->sum = dag_.inputs_of(node).front().source.node;
-      (scatters ? share->reduction : dag_.cuts_parameters(bucket) ? share->gather : share->left_by) = NodeId::at(n);
+      (scatters ? share->reduction : dag_.shards_parameters(bucket) ? share->gather : share->left_by) = NodeId::at(n);
     }
     // Buckets are numbered alike in every text of a DAG, nodes are not.
-    for (auto& [at, home] : homes_) std::sort(home.shares.begin(), home.shares.end(), [](const Share& a, const Share& b) { return a.bucket < b.bucket; });
+    for (auto& [at, owner] : owners_) std::sort(owner.shares.begin(), owner.shares.end(), [](const ShardedBucket& a, const ShardedBucket& b) { return a.bucket < b.bucket; });
   }
 
   void find_work() {
-    std::vector<std::vector<std::pair<Home*, bool>>> homes_of(dag_.device_sets.size());  // per set: the owners with some of its devices; true: with exactly these
+    std::vector<std::vector<std::pair<Home*, bool>>> owners_of(dag_.device_sets.size());  // per set: the owners with some of its devices; true: with exactly these
     for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) {
       const DeviceSet& set = dag_.device_sets[DeviceSetId::at(s)];
-      for (auto& [at, home] : homes_) {
-        if (set.intersects(DeviceSet{at})) homes_of[s].emplace_back(&home, set.at == at);
+      for (auto& [at, owner] : owners_) {
+        if (set.intersects(DeviceSet{at})) owners_of[s].emplace_back(&owner, set.at == at);
       }
     }
     at_.assign(dag_.nodes.size(), 0);
@@ -109,17 +109,17 @@ class Rounds {
     for (const NodeId id : dag_.order) {
       polls.visit();
       if (!runs_body(dag_.node(id).kind)) continue;
-      for (const auto& [home, own] : homes_of[dag_.node(id).devices.index()]) {
-        if (own) at_[id.index()] = static_cast<std::uint32_t>(home->work.size());
-        home->work.push_back(id);
+      for (const auto& [owner, own] : owners_of[dag_.node(id).devices.index()]) {
+        if (own) at_[id.index()] = static_cast<std::uint32_t>(owner->work.size());
+        owner->work.push_back(id);
       }
     }
   }
 
   void find_uses() {
-    llvm::DenseMap<std::uint32_t, Share*> of_source;  // of the parameters that work reads
-    for (auto& [at, home] : homes_) {
-      for (Share& share : home.shares) {
+    llvm::DenseMap<std::uint32_t, ShardedBucket*> of_source;  // of the parameters that work reads
+    for (auto& [at, owner] : owners_) {
+      for (ShardedBucket& share : owner.shares) {
         for (const NodeId source : {share.gather, share.left_by}) {
           if (source.valid()) of_source[source.value()] = &share;
         }
@@ -137,8 +137,8 @@ class Rounds {
         if (share != of_source.end()) share->second->uses.push_back({at_[n], NodeId::at(n), true, false});
       }
     }
-    for (auto& [at, home] : homes_) {
-      for (Share& share : home.shares) join_uses(share.uses);
+    for (auto& [at, owner] : owners_) {
+      for (ShardedBucket& share : owner.shares) join_uses(share.uses);
     }
   }
 
@@ -154,19 +154,19 @@ class Rounds {
   }
 
   /// Whether other work of the devices is between this use and the previous one.
-  static bool begins_run(const Share& share, std::size_t use) { return use == 0 || share.uses[use].at != share.uses[use - 1].at + 1; }
+  static bool begins_run(const ShardedBucket& share, std::size_t use) { return use == 0 || share.uses[use].at != share.uses[use - 1].at + 1; }
 
   // ---- gathers
 
-  void gather(Home& home) {
-    std::vector<Run> runs = runs_of(home);
+  void gather(Home& owner) {
+    std::vector<Run> runs = runs_of(owner);
     std::vector<std::uint32_t> starts;  // of the intervals, without repeats
-    std::map<const Share*, Run*> before;
+    std::map<const ShardedBucket*, Run*> before;
     for (Run& run : runs) {
       if (starts.empty() || starts.back() != run.first) starts.push_back(run.first);
       const std::uint32_t ahead = dag_.buckets[run.share->bucket.index()].prefetch;
       const std::size_t number = starts.size() - 1;
-      if (number >= ahead) run.before = home.work[starts[number - ahead]];
+      if (number >= ahead) run.before = owner.work[starts[number - ahead]];
       Run*& last = before[run.share];
       if (run.placed == nullptr && last != nullptr && (number < ahead || starts[number - ahead] <= last->last)) {
         last->readers.insert(last->readers.end(), run.readers.begin(), run.readers.end());
@@ -183,10 +183,10 @@ class Rounds {
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  std::vector<Run> runs_of(Home& home) {
+  std::vector<Run> runs_of(Home& owner) {
     std::vector<Run> runs;
     std::map<const Dag::PlacedGather*, std::size_t> of_placed;
-    for (Share& share : home.shares) {
+    for (ShardedBucket& share : owner.shares) {
       std::size_t open = kNone;
       for (std::size_t u = 0; u < share.uses.size() && share.gather.valid(); ++u) {
         const Use& use = share.uses[u];
@@ -267,7 +267,7 @@ class Rounds {
 
   // ---- reductions
 
-  void reduce(const Share& share) {
+  void reduce(const ShardedBucket& share) {
     if (!share.reduction.valid()) return;
     const directive::Reduce round = dag_.buckets[share.bucket.index()].reduced;
     llvm::DenseMap<std::uint32_t, std::size_t> round_of;  // by contributing node
@@ -297,17 +297,17 @@ class Rounds {
     made.chunk = {};
     made.instance = {};
     made.num_outputs = 1;
-    blocks_of_[share.reduction.value()] = dag_.add(made, blocks);
+    shards_of_[share.reduction.value()] = dag_.add(made, blocks);
   }
 
   /// Readers of the reduction of the whole step read the sum over its intervals instead.
-  void read_blocks() {
+  void read_shards() {
     for (const Node& node : dag_.nodes) {
       if (!node.subject.bucket().valid() || adds_in_place(node.kind)) continue;
       for (std::uint32_t e = node.first_input; e < node.first_input + node.num_inputs; ++e) {
         Input& input = dag_.edges[e];
-        const auto sum = input.source.node.valid() ? blocks_of_.find(input.source.node.value()) : blocks_of_.end();
-        if (sum != blocks_of_.end()) input.source.node = sum->second;
+        const auto sum = input.source.node.valid() ? shards_of_.find(input.source.node.value()) : shards_of_.end();
+        if (sum != shards_of_.end()) input.source.node = sum->second;
       }
     }
   }
@@ -356,9 +356,9 @@ class Rounds {
 
   Dag& dag_;
   std::vector<Gathered> gathered_;                   // by chunk
-  std::map<std::vector<std::int32_t>, Home> homes_;  // by device set
+  std::map<std::vector<std::int32_t>, Home> owners_;  // by device set
   std::vector<std::uint32_t> at_;                    // per node of work on an owner's devices: its position among that work
-  llvm::DenseMap<std::uint32_t, NodeId> blocks_of_;  // by the reduction of the whole step: the sum over its intervals
+  llvm::DenseMap<std::uint32_t, NodeId> shards_of_;  // by the reduction of the whole step: the sum over its intervals
   llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // by work: the nodes placed before and after it
   std::vector<NodeId> at_start_;
   llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order

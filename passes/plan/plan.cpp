@@ -90,8 +90,8 @@ void plan(Dag& dag, const WorkspaceBytes& workspace) {
   const SharedFacts facts{dag, communicators, std::move(*residences), std::move(workspaces), issued_after(dag)};
   std::vector<std::vector<BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
-    for (const DeviceSetId home : dag.buckets[b].homes) {
-      for (const std::uint32_t role : roles.roles_of(home)) buckets[role].push_back(BucketId::at(b));
+    for (const DeviceSetId owner : dag.buckets[b].owners) {
+      for (const std::uint32_t role : roles.roles_of(owner)) buckets[role].push_back(BucketId::at(b));
     }
   }
 

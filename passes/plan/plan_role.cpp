@@ -302,7 +302,7 @@ class RoleProjection {
       if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone) need(a, gather_[node.subject.bucket().index()], 1);
       if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
-      if (reduces_to_shards(node.kind) && dag_.leaves_block(node) && !place(a, 0).adds) need(a, update_[node.subject.bucket().index()], 1);
+      if (reduces_to_shards(node.kind) && dag_.leaves_shard(node) && !place(a, 0).adds) need(a, update_[node.subject.bucket().index()], 1);
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {

@@ -101,7 +101,7 @@ Residence Residences::of(Port port) const {
   if (adds_in_place(node.kind)) return of_sum(port);
   const BucketId bucket = node.subject.bucket();
   if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index)) return of(dag_.inputs_of(node).back().source);  // in place
-  if (gathers_shards(node.kind) && dag_.cuts_parameters(dag_.buckets[bucket.index()])) {
+  if (gathers_shards(node.kind) && dag_.shards_parameters(dag_.buckets[bucket.index()])) {
     const BucketLayout& whole = layout(bucket);
     return {BufferClass::gathered, {port.node, 0}, {}, whole.parameter_bytes(whole.offsets[port.index]), whole.parameter_bytes(whole.elements)};
   }
@@ -125,7 +125,7 @@ Residence Residences::state(BufferClass cls, BucketState state, BucketId bucket,
 Residence Residences::of_sum(Port port) const {
   const Node& sum = dag_.node(port.node);
   const BucketId bucket = sum.subject.bucket();
-  if (dag_.adds_blocks(sum) || !dag_.cuts_gradients(dag_.buckets[bucket.index()])) return state(BufferClass::gradients, BucketState::gradients, bucket, port.index);
+  if (dag_.adds_shards(sum) || !dag_.shards_gradients(dag_.buckets[bucket.index()])) return state(BufferClass::gradients, BucketState::gradients, bucket, port.index);
   const BucketLayout& whole = layout(bucket);
   return {BufferClass::unreduced, {port.node, 0}, {}, whole.sum_bytes(whole.offsets[port.index]), whole.sum_bytes(whole.elements)};
 }

@@ -36,7 +36,7 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
     return contributed * static_cast<std::int64_t>(dag.device_sets[copy.devices].devices(dag.mesh));
   }
   for (const NodeId member : comm.members) {
-    if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].cut()) {
+    if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].sharded()) {
       const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
       const std::int64_t moved = reduces_to_all(dag.node(member).kind) ? layout.block() : layout.elements;
       contributed += gathers_shards(dag.node(member).kind) ? layout.parameter_bytes(moved) : layout.sum_bytes(moved);

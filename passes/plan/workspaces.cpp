@@ -30,7 +30,7 @@ class Workspaces {
       case NodeKind::update: {
         std::vector<tensor::Type> types;
         for (const tensor::ParamId param : dag_.buckets[node.subject.bucket().index()].params) types.push_back(dag_.param_types[param.index()]);
-        const AxisMask flat = dag_.cut_over(dag_.buckets[node.subject.bucket().index()]);
+        const AxisMask flat = dag_.sharded_over(dag_.buckets[node.subject.bucket().index()]);
         for (const auto& [kind, cut, known, bytes] : buckets_) {
           if (kind == node.kind && cut == flat && known == types) return bytes;
         }

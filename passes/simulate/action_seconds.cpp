@@ -14,12 +14,12 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 }  // namespace
 
-/// Bytes of a value; for a shard of a bucket or of its state those of all shards, of which `share_of` is one device's fraction.
+/// Bytes of a value; for a shard of a bucket or of its state those of all shards, of which `fraction_of` is one device's fraction.
 double ActionSeconds::bytes_of(Port port) const {
   const Node& maker = dag_.node(port.node);
   const double bytes = static_cast<double>(dag_.output_type(port).bytes());
   const bool state = copies_to_or_from_host(maker.kind) || dag_.is_optimizer_state(maker, port.index);
-  return state || dag_.leaves_block(maker) ? bytes / share_of(maker) : bytes;
+  return state || dag_.leaves_shard(maker) ? bytes / fraction_of(maker) : bytes;
 }
 
 double ActionSeconds::bytes_of(const Node& node) const {
@@ -59,13 +59,13 @@ double ActionSeconds::work(const Node& node, const DeviceRates& rates) const {
   }
   // An optimizer reads and writes its slots, each of the size of the parameters.
   const double slots = writes_state(node.kind) ? 2 : 1;
-  return slots * bytes * share_of(node) / bytes_per_second;
+  return slots * bytes * fraction_of(node) / bytes_per_second;
 }
 
 /// The fraction of a bucket on which one device works: its shard if the state is sharded.
-double ActionSeconds::share_of(const Node& node) const {
+double ActionSeconds::fraction_of(const Node& node) const {
   const BucketId bucket = node.subject.bucket();
-  return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.cut_over(dag_.buckets[bucket.index()]))) : 1;
+  return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.sharded_over(dag_.buckets[bucket.index()]))) : 1;
 }
 
 AxisMask ActionSeconds::crossed(const Comm& comm) const {
@@ -108,7 +108,7 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
     case CommOp::send:
     case CommOp::recv: break;
     case CommOp::offload:
-    case CommOp::fetch: bytes *= share_of(front); break;
+    case CommOp::fetch: bytes *= fraction_of(front); break;
     case CommOp::all_gather_v:
     case CommOp::reduce_scatter:
     case CommOp::all_gather:
@@ -117,7 +117,7 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
       break;
     case CommOp::all_reduce:
       steps = 2 * (joined - 1);
-      bytes *= share_of(front) / members / joined;
+      bytes *= fraction_of(front) / members / joined;
       break;
   }
   time.latency *= steps;

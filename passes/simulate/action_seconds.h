@@ -35,7 +35,7 @@ class ActionSeconds {
 
  private:
   double bytes_of(dag::Port port) const;
-  double share_of(const dag::Node& node) const;
+  double fraction_of(const dag::Node& node) const;
 
   const dag::Dag& dag_;
   const ActionCosts& costs_;

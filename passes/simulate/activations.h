@@ -11,13 +11,13 @@
 
 #include "passes/selectors/select.h"
 #include "passes/simulate/operations.h"
-#include "passes/simulate/shares.h"
+#include "passes/simulate/work_fraction.h"
 
 namespace piper::passes {
 
 class Activations {
  public:
-  Activations(const dag::Dag& dag, const Shares& shares, const OperationCosts& costs);
+  Activations(const dag::Dag& dag, const WorkFractions& fractions, const OperationCosts& costs);
 
   /// Activations that F or R adds on its devices; 0 for a backward.
   double from_start(const dag::Node& node) const;
@@ -33,7 +33,7 @@ class Activations {
   dag::NodeId sibling(const dag::Node& node, Pass pass) const { return work_.at(node.chunk, pass, instances_.position(node.instance)); }
 
   const dag::Dag& dag_;
-  const Shares& shares_;
+  const WorkFractions& fractions_;
   const OperationCosts& costs_;
   const Instances instances_;
   const WorkTable work_;

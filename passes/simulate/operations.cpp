@@ -13,7 +13,7 @@
 #include "passes/simulate/activations.h"
 #include "passes/simulate/figures.h"
 #include "passes/simulate/idle_rank.h"
-#include "passes/simulate/shares.h"
+#include "passes/simulate/work_fraction.h"
 #include "passes/simulate/work_times.h"
 
 namespace piper::passes {
@@ -46,7 +46,7 @@ std::vector<Group> groups_of(const Row& row) {
 class Simulation {
  public:
   Simulation(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink)
-      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag, costs.stages) {
+      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), fractions_(dag, costs.stages) {
     count_ranks();
     find_named();
     for (const Row& row : table_.rows) has_pieces_ = has_pieces_ || std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.num_nodes > 1; });
@@ -139,7 +139,7 @@ class Simulation {
     cost_.assign(graph_.units(), 0);
     for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
       const Node& node = dag_.node(graph_.front(unit));
-      if (runs_body(node.kind)) cost_[unit] = cost_of(node.pass) * ranks_ * shares_.of(node, node.pass);
+      if (runs_body(node.kind)) cost_[unit] = cost_of(node.pass) * ranks_ * fractions_.of(node, node.pass);
     }
   }
 
@@ -211,15 +211,15 @@ class Simulation {
   /// Units that two ranks run together are joined once.
   void join_pair(const Row& row, const Group& group) {
     std::vector<NodeId> nodes;
-    double share = 0;
+    double fraction = 0;
     for (std::size_t i = group.first; i < group.end; ++i) {
       for (const NodeId node : nodes_of(row, row.ops[i])) {
         nodes.push_back(node);
-        share += shares_.of(dag_.node(node), dag_.node(node).pass) / 2;
+        fraction += fractions_.of(dag_.node(node), dag_.node(node).pass) / 2;
       }
     }
     const std::uint32_t first = join(nodes);
-    rules_.cost[first] = *costs_.pair * ranks_ * share;
+    rules_.cost[first] = *costs_.pair * ranks_ * fraction;
   }
 
   bool runs_together(const Op& a, const Op& b) const { return rules_.runs_with[graph_.unit_of(a.first)] == rules_.runs_with[graph_.unit_of(b.first)]; }
@@ -333,7 +333,7 @@ class Simulation {
 
   void add_entries() {
     out_.stages = costs_.stages == StageCosts::equal ? Timeline::Stages::equal : dag_.settings.train.empty() ? Timeline::Stages::links : Timeline::Stages::weighed;
-    activations_.emplace(dag_, shares_, costs_);
+    activations_.emplace(dag_, fractions_, costs_);
     operation_of_.assign(dag_.nodes.size(), kNone);
     entry_of_.assign(graph_.units(), kNone);
     for (std::uint32_t r = 0; r < table_.rows.size(); ++r) add_rank(r);
@@ -539,7 +539,7 @@ class Simulation {
   const OrdersTable table_;
   const WorkGraph graph_;
   const RoleTable roles_;
-  const Shares shares_;
+  const WorkFractions fractions_;
   std::vector<std::uint32_t> alike_;  // per row: number of rows with the same work
   double ranks_ = 0;                  // number of ranks with different work
   bool has_pieces_ = false;           // some operation is several chunks

@@ -136,7 +136,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     const BucketRules& rule = rules[use.chunk.index()];
     return frozen && rule.zero < 3 ? 0 : *use.axes & rule.flat;
   };
-  const auto cut_alike = [&](const Use& a, const Use& b, bool frozen) {
+  const auto sharded_alike = [&](const Use& a, const Use& b, bool frozen) {
     const BucketRules &x = rules[a.chunk.index()], &y = rules[b.chunk.index()];
     return flat(a, frozen) == flat(b, frozen) && (flat(a, frozen) == 0 || (x.zero == y.zero && x.reduced == y.reduced && x.prefetch == y.prefetch));
   };
@@ -151,19 +151,19 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     std::vector<bool> has_gradient;
     bool fits = true;
     for (const Use& use : uses[p]) {
-      auto home = std::find(like.homes.begin(), like.homes.end(), use.devices);
-      if (home == like.homes.end()) {
-        for (const DeviceSetId other : like.homes) {
+      auto owner = std::find(like.owners.begin(), like.owners.end(), use.devices);
+      if (owner == like.owners.end()) {
+        for (const DeviceSetId other : like.owners) {
           if (!fits || !dag.device_sets[other].intersects(dag.device_sets[use.devices])) continue;
-          sink.report(Code::homes_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, dag.text(other), dag.text(use.devices))
+          sink.report(Code::owners_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, dag.text(other), dag.text(use.devices))
               .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", region_text(dag, use.chunk))
               .hint("place what uses one weight on equal or on disjoint device sets");
           fits = false;
         }
-        home = like.homes.insert(like.homes.end(), use.devices);
+        owner = like.owners.insert(like.owners.end(), use.devices);
         has_gradient.push_back(false);
       }
-      if (use.makes_gradient) has_gradient[static_cast<std::size_t>(home - like.homes.begin())] = true;
+      if (use.makes_gradient) has_gradient[static_cast<std::size_t>(owner - like.owners.begin())] = true;
       if (use.axes != uses[p].front().axes && fits && !frozen) {
         const Use& first = uses[p].front();
         sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
@@ -171,9 +171,9 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
             .hint("replicate both regions over the same axes");
         fits = false;
       }
-      if (!cut_alike(use, uses[p].front(), frozen) && fits) {
+      if (!sharded_alike(use, uses[p].front(), frozen) && fits) {
         const Use& first = uses[p].front();
-        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, which they shard in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
+        sink.report(Code::state_sharded_differently, loc, "`{}` and `{}` use weight `{}`, which they shard in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
                     region_text(dag, use.chunk), name)
             .hint("one weight has one layout: write the same settings of `replicate` for both regions");
         fits = false;
@@ -182,33 +182,33 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     if (!fits) return false;  // the other weights of the same regions would only repeat it
     // An owner makes the gradients of all parameters of a bucket or of none.
     std::vector<std::uint32_t> contributing;
-    for (std::size_t h = 0; h < like.homes.size(); ++h) {
-      if (has_gradient[h]) contributing.push_back(like.homes[h].value());
+    for (std::size_t h = 0; h < like.owners.size(); ++h) {
+      if (has_gradient[h]) contributing.push_back(like.owners[h].value());
     }
     std::sort(contributing.begin(), contributing.end());
-    std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
-    like.made = layouts.intern(layout_over(frozen ? 0 : *uses[p].front().axes, AxisShare::partial(), dag.mesh));
+    std::sort(like.owners.begin(), like.owners.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
+    like.unreduced = layouts.intern(layout_over(frozen ? 0 : *uses[p].front().axes, AxisLayout::partial(), dag.mesh));
     const BucketRules& rule = rules[uses[p].front().chunk.index()];
-    if (const LayoutId blocks = layouts.intern(layout_over(flat(uses[p].front(), frozen), AxisShare::flat(), dag.mesh)); !blocks.repeats()) {
+    if (const LayoutId blocks = layouts.intern(layout_over(flat(uses[p].front(), frozen), AxisLayout::flat_sharded(), dag.mesh)); !blocks.replicated()) {
       if (!frozen) like.state = blocks;
       if (!frozen && rule.zero > 1) like.gradients = blocks;
       if (rule.zero > 2) like.parameters = blocks;
       if (rule.zero > 1) like.reduced = rule.reduced;
       if (rule.zero > 2) like.prefetch = rule.prefetch;
     }
-    if (!like.made.repeats() || like.cut()) like.loc = rule.line;
+    if (!like.unreduced.replicated() || like.sharded()) like.loc = rule.line;
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
-    const bool reduced = !frozen && (!like.made.repeats() || like.homes.size() > 1), travels = reduced || like.cut();
+    const bool reduced = !frozen && (!like.unreduced.replicated() || like.owners.size() > 1), travels = reduced || like.sharded();
     std::vector<std::uint32_t> key{frozen,
-                                   like.made.value(),
+                                   like.unreduced.value(),
                                    like.state.value(),
                                    like.gradients.value(),
                                    like.parameters.value(),
                                    reduced ? 0xFFFFFFFFu : user.value(),
                                    static_cast<std::uint32_t>(like.reduced),
                                    like.prefetch};
-    for (const DeviceSetId home : like.homes) key.push_back(home.value());
+    for (const DeviceSetId owner : like.owners) key.push_back(owner.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
     if (like.in_rounds()) add_users(uses[p], key);
     filler.add(tensor::ParamId::at(p), key, like, user, travels ? rules[user.index()].bytes : kNoLimit);

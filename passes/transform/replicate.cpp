@@ -40,7 +40,7 @@ class Replicator {
   bool check_layouts(const Node& node, AxisMask wanted) const;
   AxisMask asked_of(ChunkId chunk) const;
   bool set_cuts();
-  bool check_cut(const Chunk& chunk, AxisMask cut);
+  bool check_sharding(const Chunk& chunk, AxisMask cut);
   bool check_edges() const;
   bool pair_up(DeviceSetId a, DeviceSetId b) const { return whole_[a.index()] == whole_[b.index()]; }
   void report_misfit(NodeId from_id, NodeId to_id) const;
@@ -52,7 +52,7 @@ class Replicator {
   void divide_bodies();
   std::optional<std::vector<BucketRules>> bucket_rules();
   static directive::Reduce reduce_of(const Replicate& replicate);
-  static bool cut_alike(const Replicate& a, const Replicate& b);
+  static bool sharded_alike(const Replicate& a, const Replicate& b);
   void report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const;
   LocId replicate_of(ChunkId a, ChunkId b) const;
   std::string axes_text(AxisMask axes) const;
@@ -114,7 +114,7 @@ bool Replicator::apply(const Replicate& replicate) {
 
 // ---- legality
 
-bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
+bool Replicator::check_sharding(const Chunk& chunk, AxisMask cut) {
   std::int64_t parts = 1;
   std::string how;
   for (const SplitDim& dim : dag_.dims) {
@@ -159,7 +159,7 @@ bool Replicator::check_layouts(const Node& node, AxisMask wanted) const {
     const tensor::Dim* const samples = value.type.samples();
     if (samples == nullptr) continue;
     const Layout& layout = dag_.context->layouts[on(value.layout, whole_[node.devices.index()])];
-    const AxisMask cut = mask_of(layout, AxisShare::cut(samples->name), dag_.mesh);
+    const AxisMask cut = mask_of(layout, AxisLayout::sharded(samples->name), dag_.mesh);
     if (cut == wanted && layout.axes.size() == static_cast<std::size_t>(std::popcount(cut))) continue;
     sink_.report(Code::layouts_differ, chunk.loc, "the layouts of `{}` divide its samples over {}, and its lines over {}", region_text(dag_, chunk), axes_text(cut), axes_text(wanted))
         .hint("replicate what was replicated when its layouts were derived");
@@ -192,7 +192,7 @@ bool Replicator::set_cuts() {
     for (std::size_t a = 0; a < axes; ++a) {
       if ((fits >> a & 1) != 0) effective_.insert(chosen_[node.chunk.index() * axes + a].directive);
     }
-    if (cuts_[n] != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], cuts_[n]);
+    if (cuts_[n] != 0 && good) good = check_sharding(dag_.chunks[node.chunk.index()], cuts_[n]);
   }
   good = good && check_layouts();  // no layout shards samples that depend on each other; that is reported instead
   for (const directive::Directive& directive : strategy_.directives) {
@@ -312,7 +312,7 @@ void Replicator::divide(tensor::Type& type, LayoutId layout) const {
 /// Gives the values of a body their layouts and local extents for these axes.
 void Replicator::divide(Body& body, AxisMask cut) const {
   for (tensor::Value& value : body.graph.mutable_values()) {
-    if (value.layout.repeats()) continue;
+    if (value.layout.replicated()) continue;
     value.layout = on(value.layout, cut);
     divide(value.type, value.layout);
   }
@@ -394,7 +394,7 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
       if (!rules[c].line.valid() || (replicate.zero > 0 && cuts == nullptr)) rules[c].line = replicate.loc;
       if (replicate.zero > 0) {
         rules[c].flat |= AxisMask{1} << a;
-        if (cuts != nullptr && !cut_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
+        if (cuts != nullptr && !sharded_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
         cuts = &replicate;
         rules[c].zero = replicate.zero;
         rules[c].reduced = reduce_of(replicate);
@@ -413,7 +413,7 @@ directive::Reduce Replicator::reduce_of(const Replicate& replicate) {
   return replicate.reduce.value_or(kDefaults[replicate.zero]);
 }
 
-bool Replicator::cut_alike(const Replicate& a, const Replicate& b) { return a.zero == b.zero && reduce_of(a) == reduce_of(b) && a.prefetch.value_or(0) == b.prefetch.value_or(0); }
+bool Replicator::sharded_alike(const Replicate& a, const Replicate& b) { return a.zero == b.zero && reduce_of(a) == reduce_of(b) && a.prefetch.value_or(0) == b.prefetch.value_or(0); }
 
 void Replicator::report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const {
   sink_.report(Code::zero_mixed, directive::narrowest(b.zero_loc, b.loc), "`{}` is sharded over two axes in different ways: `zero`, `reduce` or `prefetch` differs", region_text(dag_, chunk))

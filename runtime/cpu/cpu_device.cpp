@@ -79,7 +79,7 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
       ranks[r]->arena.touch();
       ranks[r]->host.touch();
       if (ranks[r]->job->program->host_state_bytes > 0) std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
-      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->stretches, ranks[r]->arena.base(), ranks[r]->host.base());
+      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->intervals, ranks[r]->arena.base(), ranks[r]->host.base());
     }
   };
   std::vector<std::jthread> threads;

@@ -30,7 +30,7 @@ ProgressEngine::ProgressEngine(RunState& run, Transport& transport) : run_(run),
       cursor.index = s;
       cursor.operation.arena = rank->arena.base();
       cursor.operation.host = rank->host.base();
-      cursor.operation.stretches = rank->active().stretches;
+      cursor.operation.intervals = rank->active().intervals;
       for (std::uint32_t c = 0; c < program.num_communicators; ++c) cursor.channel_of.push_back(channels[{rank, c}]);
     }
   }

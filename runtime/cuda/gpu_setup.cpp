@@ -224,7 +224,7 @@ class SetUp {
     if (gpu_.options.check_memory && !poison(rank)) return false;
     const Stream stream = rank.queues.front().stream;
     if (!gpu_.done(driver_.fill(stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async", &rank)) return false;
-    for (const FirstValues& values : first_values_of(program, rank.job->stretches)) {
+    for (const FirstValues& values : first_values_of(program, rank.job->intervals)) {
       if (!put(rank, stream, values)) return false;
     }
     // Any stream may read them first.

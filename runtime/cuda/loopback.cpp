@@ -41,7 +41,7 @@ void Loopback::plan_part(MatchedComm& comm, std::span<const Operation* const> me
   if (elements == 0) return;
   const auto in = [&](const Operation& member) { return part_at(member, member.parts[part], member.parts[part].in); };
   const auto out = [&](const Operation& member) { return part_at(member, member.parts[part], member.parts[part].out); };
-  const auto block = [&](std::size_t owner) { return piper_block(elements, static_cast<std::uint32_t>(members.size()), static_cast<std::uint32_t>(owner)); };
+  const auto block = [&](std::size_t owner) { return piper_shard(elements, static_cast<std::uint32_t>(members.size()), static_cast<std::uint32_t>(owner)); };
   const auto own = [&](std::size_t owner) { return in_own(members[owner]->parts[part], block(owner), block(owner).first) * size; };
   const auto copy = [&](unsigned char* to, const unsigned char* from, std::uint64_t count) {
     if (to != from) comm.copies.push_back({to, from, count * size});
@@ -50,7 +50,7 @@ void Loopback::plan_part(MatchedComm& comm, std::span<const Operation* const> me
     for (Member& member : comm.members) member.cleared.emplace_back(out(member.operation), elements * size);
     return;
   }
-  const auto sum_of = [&](const PiperStretch& of) {
+  const auto sum_of = [&](const PiperInterval& of) {
     Sum& sum = comm.sums.emplace_back();
     for (const Operation* member : members) {
       if (contributes(*member, part)) sum.in.push_back(in(*member) + of.first * size);

@@ -197,7 +197,7 @@ void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own
   const bool equal = part.elements % members == 0;
   if (in == nullptr) zero_bytes_ = std::max(zero_bytes_, part.elements * size);
   for (std::uint32_t owner = equal ? self : 0; owner < (equal ? self + 1 : members); ++owner) {
-    const PiperStretch block = piper_block(part.elements, members, owner);
+    const PiperInterval block = piper_shard(part.elements, members, owner);
     if (block.extent == 0) continue;
     const unsigned char* const from = in == nullptr || equal ? in : in + block.first * size;
     unsigned char* const to = owner == self ? part_at(own, part, part.out) + in_own(part, block, block.first) * size : nullptr;
@@ -216,7 +216,7 @@ void NcclExchange::plan_all_gather(Communication& made, const Operation& own, co
   const bool equal = part.elements % members == 0;
   unsigned char* const out = part_at(own, part, part.out);
   for (std::uint32_t owner = equal ? self : 0; owner < (equal ? self + 1 : members); ++owner) {
-    const PiperStretch block = piper_block(part.elements, members, owner);
+    const PiperInterval block = piper_shard(part.elements, members, owner);
     if (block.extent == 0) continue;
     unsigned char* const to = equal ? out : out + block.first * size;
     const unsigned char* const from = owner == self ? in + in_own(part, block, block.first) * size : to;

@@ -124,7 +124,7 @@ std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, 
   PiperRank scanned{};
   scanned.program = &program;
   scanned.arena = reinterpret_cast<unsigned char*>(Scanner::kArena);
-  scanned.stretches = evaluation ? rank.evaluation_stretches : rank.stretches;
+  scanned.intervals = evaluation ? rank.evaluation_intervals : rank.intervals;
   scanned.communicators = evaluation ? rank.evaluation_communicators : rank.communicators;
   if (role.enqueue(&role, &device, &scanned, 0, role.num_actions) != 0) return bad(scanner.wrong != nullptr ? scanner.wrong : "the enqueuing function fails");
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {

@@ -48,14 +48,14 @@ void fill(const FirstValues& values, std::uint64_t seed, T* to) {
 
 }  // namespace
 
-Elements elements_here(const PiperParam& param, PiperInBlocks what, const PiperStretch* stretches) {
-  const bool in_blocks = what <= static_cast<PiperInBlocks>(param.in_blocks);
+Elements elements_here(const PiperParam& param, PiperSharded what, const PiperInterval* intervals) {
+  const bool sharded = what <= static_cast<PiperSharded>(param.sharded);
   // Gradients that are not sharded hold the sum only in the rank's interval, at its position.
-  const bool cut = param.stretch != PIPER_NO_STRETCH && (in_blocks || what == PIPER_GRADIENTS_IN_BLOCKS);
+  const bool cut = param.interval != PIPER_ALL_POSITIONS && (sharded || what == PIPER_SHARDED_GRADIENTS);
   if (!cut) return {0, param.elements, 0};
-  const PiperStretch& own = stretches[param.stretch];
+  const PiperInterval& own = intervals[param.interval];
   const std::uint64_t first = std::max(own.first, param.first), end = std::max(first, std::min(own.first + own.extent, param.first + param.elements));
-  return {first - param.first, end - param.first, first - (in_blocks ? own.first : param.first)};
+  return {first - param.first, end - param.first, first - (sharded ? own.first : param.first)};
 }
 
 std::uint64_t master_offset(const PiperParam& param) {
@@ -65,13 +65,13 @@ std::uint64_t master_offset(const PiperParam& param) {
   return last;
 }
 
-std::vector<FirstValues> first_values_of(const PiperProgram& program, const PiperStretch* stretches) {
+std::vector<FirstValues> first_values_of(const PiperProgram& program, const PiperInterval* intervals) {
   std::vector<FirstValues> list;
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    list.push_back({&param, param.dtype, false, param.offset, elements_here(param, PIPER_VALUES_IN_BLOCKS, stretches)});
+    list.push_back({&param, param.dtype, false, param.offset, elements_here(param, PIPER_SHARDED_PARAMETERS, intervals)});
     const std::uint64_t master = master_offset(param);
-    if (master != PIPER_NO_OFFSET) list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master, elements_here(param, PIPER_STATE_IN_BLOCKS, stretches)});
+    if (master != PIPER_NO_OFFSET) list.push_back({&param, param.sum_dtype, param.slots_on_host != 0, master, elements_here(param, PIPER_SHARDED_OPTIMIZER, intervals)});
   }
   return list;
 }
@@ -80,9 +80,9 @@ piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed) {
   return piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
 }
 
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const PiperStretch* stretches, unsigned char* arena, unsigned char* host) {
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const PiperInterval* intervals, unsigned char* arena, unsigned char* host) {
   std::memset(arena, 0, program.state_bytes);
-  for (const FirstValues& values : first_values_of(program, stretches)) {
+  for (const FirstValues& values : first_values_of(program, intervals)) {
     unsigned char* const to = (values.on_host ? host : arena) + values.offset;
     with_element(values.dtype, [&](auto zero) { fill(values, seed, reinterpret_cast<decltype(zero)*>(to)); });
   }

@@ -4,7 +4,7 @@
 // Guarantees: the value of an element depends on (seed, parameter name, element) alone, whatever the layout and the dtype (f32 is the rounded f64 value, and
 // bf16 the rounded f32 value).
 //
-//   initialise_parameters(*program, seed, job_rank.stretches, arena.base(), host.base());
+//   initialise_parameters(*program, seed, job_rank.intervals, arena.base(), host.base());
 
 #include <cstdint>
 #include <vector>
@@ -18,8 +18,8 @@ namespace piper::runtime {
 struct Elements {
   std::uint64_t first = 0, end = 0, at = 0;
 };
-/// The elements of its values, its reduced gradient or an optimizer slot, by `what`. `stretches` are the rank's; null if no parameter has one.
-Elements elements_here(const PiperParam& param, PiperInBlocks what, const PiperStretch* stretches);
+/// The elements of its values, its reduced gradient or an optimizer slot, by `what`. `intervals` are the rank's; null if no parameter has one.
+Elements elements_here(const PiperParam& param, PiperSharded what, const PiperInterval* intervals);
 
 /// The offset of the rank's master weights; PIPER_NO_OFFSET if the parameter is not rounded or not trained.
 std::uint64_t master_offset(const PiperParam& param);
@@ -32,12 +32,12 @@ struct FirstValues {
   std::uint64_t offset = 0;          // in the arena, or in the host's
   Elements elements;
 };
-std::vector<FirstValues> first_values_of(const PiperProgram& program, const PiperStretch* stretches);
+std::vector<FirstValues> first_values_of(const PiperProgram& program, const PiperInterval* intervals);
 /// The key of the random numbers for a parameter's first values.
 piper_random_key first_values_key(const PiperParam& param, std::uint64_t seed);
 
 /// Writes first values to parameters and master weights, and zero to gradients and all other slots. `host` is already zero, and null if nothing lies there.
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const PiperStretch* stretches, unsigned char* arena, unsigned char* host);
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const PiperInterval* intervals, unsigned char* arena, unsigned char* host);
 
 /// The scalars of the update of training step `step` (from 0).
 /// Warm-up is linear from 0 and reaches `base` with update `warmup`. The update after it has `base`; from there the rate is constant, or falls as a cosine or

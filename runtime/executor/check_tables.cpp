@@ -27,25 +27,25 @@ constexpr std::uint32_t flags_of(std::uint32_t op) {
 }
 
 /// The rank's intervals have the extents that the program was generated for.
-std::optional<Failure> check_stretches(std::uint32_t rank, const PiperProgram& program, const PiperStretch* stretches) {
-  if (program.num_stretches && (!stretches || !program.extents)) return bad(rank, "the intervals are missing");
-  for (std::uint32_t i = 0; i < program.num_stretches; ++i) {
-    const PiperStretch& own = stretches[i];
+std::optional<Failure> check_intervals(std::uint32_t rank, const PiperProgram& program, const PiperInterval* intervals) {
+  if (program.num_intervals && (!intervals || !program.extents)) return bad(rank, "the intervals are missing");
+  for (std::uint32_t i = 0; i < program.num_intervals; ++i) {
+    const PiperInterval& own = intervals[i];
     if (!inside(own.first, own.extent, own.global)) return bad(rank, "an interval reaches beyond its dimension");
     if (own.extent != program.extents[i]) return bad(rank, "the program was generated for an interval of another extent");
   }
   return std::nullopt;
 }
 
-std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator& communicator, const PiperStretch* stretches, std::uint32_t op, const PiperMessagePart& part) {
+std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator& communicator, const PiperInterval* intervals, std::uint32_t op, const PiperMessagePart& part) {
   if (dtype_name(part.dtype) == nullptr) return bad(rank, "a part has an unknown dtype");
   if ((part.flags & ~flags_of(op)) != 0) return bad(rank, "a part has a flag that its operation does not know");
   if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
-  if (part.stretch != PIPER_NO_STRETCH && (part.stretch >= program.num_stretches || part.elements != stretches[part.stretch].extent)) return bad(rank, "a part is not the interval that it names");
-  const std::uint64_t size = element_bytes(part.dtype), first = part.stretch == PIPER_NO_STRETCH ? 0 : stretches[part.stretch].first;
+  if (part.interval != PIPER_ALL_POSITIONS && (part.interval >= program.num_intervals || part.elements != intervals[part.interval].extent)) return bad(rank, "a part is not the interval that it names");
+  const std::uint64_t size = element_bytes(part.dtype), first = part.interval == PIPER_ALL_POSITIONS ? 0 : intervals[part.interval].first;
   const auto reaches = [&](std::uint32_t where_alone) {
     const bool alone = op == where_alone && (part.flags & PIPER_SHARD_ONLY) != 0;
-    return (first + (alone ? piper_block(part.elements, communicator.num_members, communicator.self).extent : part.elements)) * size;
+    return (first + (alone ? piper_shard(part.elements, communicator.num_members, communicator.self).extent : part.elements)) * size;
   };
   const bool reads = op == PIPER_SEND || (op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
   if (reads && !inside(part.in, reaches(PIPER_ALL_GATHER), op == PIPER_FETCH ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is read outside the arena");
@@ -53,7 +53,7 @@ std::optional<Failure> check_part(std::uint32_t rank, const PiperProgram& progra
   return std::nullopt;
 }
 
-std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators, const PiperStretch* stretches, std::uint32_t stream, const PiperCommAction& action,
+std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators, const PiperInterval* intervals, std::uint32_t stream, const PiperCommAction& action,
                                     std::vector<std::uint32_t>& stream_of) {
   if (action.op >= PIPER_COMM_OPS || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
     return bad(rank, "a communication refers to an operation, communicator or action that does not exist");
@@ -65,7 +65,7 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
     return bad(rank, "a communication's parts or waits lie outside their table");
   }
   for (std::uint32_t i = 0; i < action.num_parts; ++i) {
-    if (auto failure = check_part(rank, program, communicators[action.communicator], stretches, action.op, program.parts[action.first_part + i])) return failure;
+    if (auto failure = check_part(rank, program, communicators[action.communicator], intervals, action.op, program.parts[action.first_part + i])) return failure;
   }
   for (std::uint32_t i = 0; i < action.num_waits; ++i) {
     const PiperWait& wait = program.waits[action.first_wait + i];
@@ -76,29 +76,29 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
   return std::nullopt;
 }
 
-std::optional<Failure> check_param(std::uint32_t rank, const PiperProgram& program, const PiperStretch* stretches, const PiperParam& param) {
+std::optional<Failure> check_param(std::uint32_t rank, const PiperProgram& program, const PiperInterval* intervals, const PiperParam& param) {
   const auto wrong = [&](const char* what) { return bad(rank, "the parameter `" + std::string(param.name) + "` " + what); };
   if (!is_floating(param.dtype) || param.sum_dtype != wide_dtype(param.dtype)) return wrong("has a dtype that is not floating");
-  if (param.stretch != PIPER_NO_STRETCH && (param.stretch >= program.num_stretches || !inside(param.first, param.elements, stretches[param.stretch].global))) {
+  if (param.interval != PIPER_ALL_POSITIONS && (param.interval >= program.num_intervals || !inside(param.first, param.elements, intervals[param.interval].global))) {
     return wrong("lies outside its bucket");
   }
-  const auto kept = [&](PiperInBlocks what) {
-    const std::uint64_t size = element_bytes(what == PIPER_VALUES_IN_BLOCKS ? param.dtype : param.sum_dtype);
-    return (param.stretch == PIPER_NO_STRETCH || what > static_cast<PiperInBlocks>(param.in_blocks) ? param.elements : stretches[param.stretch].extent) * size;
+  const auto kept = [&](PiperSharded what) {
+    const std::uint64_t size = element_bytes(what == PIPER_SHARDED_PARAMETERS ? param.dtype : param.sum_dtype);
+    return (param.interval == PIPER_ALL_POSITIONS || what > static_cast<PiperSharded>(param.sharded) ? param.elements : intervals[param.interval].extent) * size;
   };
   struct Place {
     std::uint64_t offset, bytes, end;
   };
   const std::uint64_t slots_end = param.slots_on_host ? program.host_state_bytes : program.state_bytes;
-  std::vector<Place> places = {{param.offset, kept(PIPER_VALUES_IN_BLOCKS), program.state_bytes}, {param.grad_offset, kept(PIPER_GRADIENTS_IN_BLOCKS), program.state_bytes}};
-  for (const std::uint64_t slot : param.slot_offsets) places.push_back({slot, kept(PIPER_STATE_IN_BLOCKS), slots_end});
+  std::vector<Place> places = {{param.offset, kept(PIPER_SHARDED_PARAMETERS), program.state_bytes}, {param.grad_offset, kept(PIPER_SHARDED_GRADIENTS), program.state_bytes}};
+  for (const std::uint64_t slot : param.slot_offsets) places.push_back({slot, kept(PIPER_SHARDED_OPTIMIZER), slots_end});
   for (const Place& place : places) {
     if (place.offset != PIPER_NO_OFFSET && !inside(place.offset, place.bytes, place.end)) return wrong("lies outside the state");
   }
   return std::nullopt;
 }
 
-std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators, const PiperStretch* stretches, bool trains) {
+std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators, const PiperInterval* intervals, bool trains) {
   if (program.abi_version != PIPER_ABI_VERSION) return bad(rank, "the program was built for ABI version " + std::to_string(program.abi_version));
   if (!program.step) return bad(rank, "the program has no step function");
   if (program.num_streams == 0 || program.num_streams > PIPER_MAX_STREAMS) {
@@ -113,17 +113,17 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
       return bad(rank, "communicator `" + std::to_string(communicator.id) + "` does not have this rank where it says");
     }
   }
-  if (auto failure = check_stretches(rank, program, stretches)) return failure;
+  if (auto failure = check_intervals(rank, program, intervals)) return failure;
   std::vector<std::uint32_t> stream_of(program.num_communicators);
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
     const PiperStream& stream = program.streams[s];
     if ((s == 0) != (stream.comm == nullptr) && stream.num_actions) return bad(rank, "stream 0 alone computes; all others communicate");
     for (std::uint32_t i = 0; stream.comm && i < stream.num_actions; ++i) {
-      if (auto failure = check_action(rank, program, communicators, stretches, s, stream.comm[i], stream_of)) return failure;
+      if (auto failure = check_action(rank, program, communicators, intervals, s, stream.comm[i], stream_of)) return failure;
     }
   }
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
-    if (auto failure = check_param(rank, program, stretches, program.params[p])) return failure;
+    if (auto failure = check_param(rank, program, intervals, program.params[p])) return failure;
   }
   return std::nullopt;
 }
@@ -160,10 +160,10 @@ std::optional<Failure> check_tables(const PiperJob& job) {
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
     const PiperJobRank& rank = job.ranks[r];
     if (!rank.program) return bad(rank.rank, "the rank has no program");
-    if (auto failure = check_program(rank.rank, *rank.program, rank.communicators, rank.stretches, true)) return failure;
+    if (auto failure = check_program(rank.rank, *rank.program, rank.communicators, rank.intervals, true)) return failure;
     if ((rank.evaluation != nullptr) != evaluates) return bad(rank.rank, "some ranks have an evaluation program and others do not");
     if (!rank.evaluation) continue;
-    if (auto failure = check_program(rank.rank, *rank.evaluation, rank.evaluation_communicators, rank.evaluation_stretches, false)) return failure;
+    if (auto failure = check_program(rank.rank, *rank.evaluation, rank.evaluation_communicators, rank.evaluation_intervals, false)) return failure;
     if (rank.evaluation->state_bytes != rank.program->state_bytes || rank.evaluation->host_state_bytes != rank.program->host_state_bytes) return bad(rank.rank, "the two programs lay out the state differently");
   }
   if (auto failure = check_members(job, false)) return failure;

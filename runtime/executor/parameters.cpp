@@ -19,8 +19,8 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
       const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
       if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
-      constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
-      const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].stretches);
+      constexpr PiperSharded kWhat[] = {PIPER_SHARDED_PARAMETERS, PIPER_SHARDED_GRADIENTS, PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_OPTIMIZER};
+      const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].intervals);
       if (here.first < here.end) {
         const std::uint32_t dtype = part == Part::values ? param.dtype : param.sum_dtype;
         const std::uint64_t size = element_bytes(dtype);

@@ -55,7 +55,7 @@ const char* disagreement_of(std::span<const Operation* const> members, const Ope
   return nullptr;
 }
 
-/// The member whose shard (piper_block) holds an element.
+/// The member whose shard (piper_shard) holds an element.
 std::uint32_t owner_of(std::uint64_t elements, std::uint32_t members, std::uint64_t at) {
   const std::uint64_t each = elements / members, more = elements % members, longer = more * (each + 1);
   return static_cast<std::uint32_t>(at < longer ? at / (each + 1) : more + (at - longer) / each);
@@ -164,12 +164,12 @@ class LocalTransport final : public Transport {
         return;
       }
       case PIPER_REDUCE_SCATTER:
-        by_blocks(channel, first, count, [&](const Operation& owner, const PiperStretch& block, std::uint64_t from, std::uint64_t elements) {
-          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { give_block(owner, channel, block, at, n); });
+        by_shards(channel, first, count, [&](const Operation& owner, const PiperInterval& block, std::uint64_t from, std::uint64_t elements) {
+          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { give_shard(owner, channel, block, at, n); });
         });
         return;
       case PIPER_ALL_GATHER:
-        by_blocks(channel, first, count, [&](const Operation& owner, const PiperStretch& block, std::uint64_t from, std::uint64_t elements) {
+        by_shards(channel, first, count, [&](const Operation& owner, const PiperInterval& block, std::uint64_t from, std::uint64_t elements) {
           copy_to_all(channel, owner, in_own(owner.parts[channel.part], block, from), from, elements);
         });
         return;
@@ -184,7 +184,7 @@ class LocalTransport final : public Transport {
   static unsigned char* in(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].in); }
   static unsigned char* out(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].out); }
 
-  void give_block(const Operation& owner, const Channel& channel, const PiperStretch& block, std::uint64_t at, std::uint64_t count) {
+  void give_shard(const Operation& owner, const Channel& channel, const PiperInterval& block, std::uint64_t at, std::uint64_t count) {
     const PiperMessagePart& part = owner.parts[channel.part];
     const std::uint64_t size = element_bytes(part.dtype);
     unsigned char* const to = out(owner, channel.part) + in_own(part, block, at) * size;
@@ -207,12 +207,12 @@ class LocalTransport final : public Transport {
 
   // Splits a range at the ends of the members' shards.
   template <typename Move>
-  static void by_blocks(const Channel& channel, std::uint64_t first, std::uint64_t count, const Move& move) {
+  static void by_shards(const Channel& channel, std::uint64_t first, std::uint64_t count, const Move& move) {
     const std::uint64_t elements = channel.members[0]->parts[channel.part].elements;
     const auto members = static_cast<std::uint32_t>(channel.members.size());
     for (const std::uint64_t end = first + count; first < end;) {
       const std::uint32_t owner = owner_of(elements, members, first);
-      const PiperStretch block = piper_block(elements, members, owner);
+      const PiperInterval block = piper_shard(elements, members, owner);
       const std::uint64_t n = std::min(end, block.first + block.extent) - first;
       move(*channel.members[owner], block, first, n);
       first += n;
@@ -257,7 +257,7 @@ const char* disagreement(std::span<const Operation* const> members, std::size_t&
 }
 
 unsigned char* part_at(const Operation& member, const PiperMessagePart& part, std::uint64_t offset) {
-  const std::uint64_t first = part.stretch == PIPER_NO_STRETCH ? 0 : member.stretches[part.stretch].first;
+  const std::uint64_t first = part.interval == PIPER_ALL_POSITIONS ? 0 : member.intervals[part.interval].first;
   return member.arena + offset + first * element_bytes(part.dtype);
 }
 

@@ -51,7 +51,7 @@ std::optional<Failure> match_communications(std::span<const PiperJobRank> ranks,
         member.action = action.action;
         member.operation.action = &action;
         member.operation.parts = program.parts + action.first_part;
-        member.operation.stretches = rank.stretches;
+        member.operation.intervals = rank.intervals;
         member.operation.communicator = &communicator;
       }
     }

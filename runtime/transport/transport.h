@@ -24,7 +24,7 @@ struct Operation {
   const PiperMessagePart* parts = nullptr;  // action->num_parts of them
   unsigned char* arena = nullptr;
   unsigned char* host = nullptr;      // the rank's arena in the memory of the host
-  const PiperStretch* stretches = nullptr;  // of the rank
+  const PiperInterval* intervals = nullptr;  // of the rank
   const PiperCommunicator* communicator = nullptr;
   std::uint32_t channel = 0;  // the result of `connect` for this communicator
   OperationState state = OperationState::done;
@@ -36,7 +36,7 @@ struct Operation {
 unsigned char* part_at(const Operation& member, const PiperMessagePart& part, std::uint64_t offset);
 
 /// The position of element `at` of a part in the buffer of the shard's owner.
-inline std::uint64_t in_own(const PiperMessagePart& part, const PiperStretch& block, std::uint64_t at) { return part.flags & PIPER_SHARD_ONLY ? at - block.first : at; }
+inline std::uint64_t in_own(const PiperMessagePart& part, const PiperInterval& block, std::uint64_t at) { return part.flags & PIPER_SHARD_ONLY ? at - block.first : at; }
 /// Whether the member contributes to a part; `contributor` gives the first member that does, or null.
 inline bool contributes(const Operation& member, std::uint32_t part) { return member.parts[part].in != PIPER_NO_OFFSET; }
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part);

@@ -150,7 +150,7 @@ struct TestRank {
     rank.arena = arena;
     rank.seed = KernelRuns::kSeed;
     rank.global_step = KernelRuns::kStep;
-    rank.stretches = &KernelRuns::kOwnSamples;
+    rank.intervals = &KernelRuns::kOwnSamples;
   }
   PiperRank rank{};
 };
@@ -294,7 +294,7 @@ std::string KernelRuns::text() const {
     backend::BodyOperands operands;
     operands.offsets = c.offsets;
     operands.accumulate = c.accumulate;
-    operands.stretches = {&kSamples, 1};
+    operands.intervals = {&kSamples, 1};
     calls += "extern \"C\" int run" + std::to_string(i) + "(const PiperApi* api, PiperRank* rank) {\n  static const " + name + "_at at = " +
              backend::CppBodies::operands(c.kernels, operands) + ";\n  return " + name + "(api, rank, 7, &at);\n}\n";
   }

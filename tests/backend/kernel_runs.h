@@ -39,8 +39,8 @@ class KernelRuns {
   std::size_t size() const { return cases_.size(); }
 
   static constexpr std::uint64_t kSeed = 5, kStep = 3;
-  static constexpr backend::CallStretch kSamples{8, 0};  // the key of dropout: samples from 8 + 8 on
-  static constexpr PiperStretch kOwnSamples{8, 4, 16};
+  static constexpr backend::CallInterval kSamples{8, 0};  // the key of dropout: samples from 8 + 8 on
+  static constexpr PiperInterval kOwnSamples{8, 4, 16};
   static constexpr std::uint64_t kFirstSample = kSamples.first + kOwnSamples.first;
 
  private:

@@ -80,8 +80,8 @@ TEST(DeviceProgram, RanksOfARoleShareOneProgram) {
   EXPECT_EQ(tables.ranks[0].program, tables.ranks[1].program);
   EXPECT_EQ(tables.ranks[2].program, tables.ranks[3].program);
   EXPECT_NE(std::string(tables.ranks[0].program->hash), tables.ranks[2].program->hash);
-  ASSERT_GE(tables.ranks[0].program->num_stretches, 1u);
-  const PiperStretch &first = tables.ranks[0].stretches[0], &second = tables.ranks[1].stretches[0];
+  ASSERT_GE(tables.ranks[0].program->num_intervals, 1u);
+  const PiperInterval &first = tables.ranks[0].intervals[0], &second = tables.ranks[1].intervals[0];
   EXPECT_EQ(first.first, 0u);
   EXPECT_EQ(first.extent, tables.ranks[0].program->extents[0]);
   EXPECT_EQ(second.first, first.extent);
@@ -104,23 +104,23 @@ TEST(DeviceProgram, RanksOfARoleShareOneProgram) {
 }
 
 /// A dimension sharded over several axes: each axis divides the interval that the one before left, in their order and not in that of the mesh.
-TEST(DeviceProgram, RanksHaveTheStretchesThatAxesLeave) {
+TEST(DeviceProgram, RanksHaveTheIntervalsThatAxesLeave) {
   Context context;
   TestProgram program = gpt_program(context);
   ASSERT_TRUE(program);
   const backend::ProgramSet set = backend::make_programs(program.training());
   backend::DeviceProgram role = set.roles[1];  // of ranks 2 and 3: at (1, 0) and (1, 1)
-  role.stretches = {{{whole(12), {}}, 12}, {{whole(12), {0, 1}}, 3}, {{whole(12), {1, 0}}, 3}};
+  role.intervals = {{{full_interval(12), {}}, 12}, {{full_interval(12), {0, 1}}, 3}, {{full_interval(12), {1, 0}}, 3}};
   backend::CommunicatorIds ids(program.training(), 0);
-  const auto stretches = [&](std::uint64_t rank) {
-    std::vector<Stretch> own;
-    for (const PiperStretch& each : backend::RankTables(program.training(), role, ids, rank).stretches) {
+  const auto intervals = [&](std::uint64_t rank) {
+    std::vector<Interval> own;
+    for (const PiperInterval& each : backend::RankTables(program.training(), role, ids, rank).intervals) {
       own.push_back({static_cast<std::int64_t>(each.first), static_cast<std::int64_t>(each.extent), static_cast<std::int64_t>(each.global)});
     }
     return own;
   };
-  EXPECT_EQ(stretches(2), (std::vector<Stretch>{{0, 12, 12}, {6, 3, 12}, {3, 3, 12}}));
-  EXPECT_EQ(stretches(3), (std::vector<Stretch>{{0, 12, 12}, {9, 3, 12}, {9, 3, 12}}));
+  EXPECT_EQ(intervals(2), (std::vector<Interval>{{0, 12, 12}, {6, 3, 12}, {3, 3, 12}}));
+  EXPECT_EQ(intervals(3), (std::vector<Interval>{{0, 12, 12}, {9, 3, 12}, {9, 3, 12}}));
 }
 
 TEST(DeviceProgram, TokensAreIntegersNotFeatures) {

@@ -99,7 +99,7 @@ struct Recorder {
 };
 
 /// The starts of the rank's intervals, each this much after the one before it.
-constexpr std::uint64_t kFirstOfStretch = 1024;
+constexpr std::uint64_t kFirstOfInterval = 1024;
 
 /// The same from the tables of the program.
 Record planned(const DeviceProgram& program, const std::vector<backend::KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps) {
@@ -126,8 +126,8 @@ Record planned(const DeviceProgram& program, const std::vector<backend::KernelBo
         }
         break;
       case Instruction::Kind::load: {
-        const backend::CallStretch& samples = stretches_of(program, each).front();
-        calls.push_back("load " + std::to_string(each.subject) + " " + std::to_string(samples.first + kFirstOfStretch * samples.stretch) + " " + std::to_string(program.stretches[samples.stretch].extent));
+        const backend::CallInterval& samples = intervals_of(program, each).front();
+        calls.push_back("load " + std::to_string(each.subject) + " " + std::to_string(samples.first + kFirstOfInterval * samples.interval) + " " + std::to_string(program.intervals[samples.interval].extent));
         break;
       }
       case Instruction::Kind::count: calls.emplace_back("count"); break;
@@ -164,11 +164,11 @@ TEST(Enqueue, EveryExample) {
       for (std::size_t k = 0; k < kernels.list().size(); ++k) EXPECT_EQ(made.kernels[k].name, kernels.list()[k].name);
 
       Recorder recorder(role, kernels);
-      std::vector<PiperStretch> stretches;
-      for (const backend::ProgramStretch& each : role.stretches) stretches.push_back({kFirstOfStretch * stretches.size(), each.extent, kFirstOfStretch * stretches.size() + each.extent});
+      std::vector<PiperInterval> intervals;
+      for (const backend::ProgramInterval& each : role.intervals) intervals.push_back({kFirstOfInterval * intervals.size(), each.extent, kFirstOfInterval * intervals.size() + each.extent});
       PiperRank rank{};
       rank.arena = reinterpret_cast<unsigned char*>(Recorder::kBase);
-      rank.stretches = stretches.data();
+      rank.intervals = intervals.data();
       ASSERT_EQ(made.enqueue(&made, &recorder.device, &rank, 0, made.num_actions), 0);
       EXPECT_EQ(recorder.calls, planned(role, program.programs.bodies, kernels, steps)) << program.name << " " << role.role;
       // Without a compiler a walk over the tables asks for the same.

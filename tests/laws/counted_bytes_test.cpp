@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "passes/plan/memory_table.h"
-#include "passes/plan/share_table.h"
+#include "passes/plan/sharded_table.h"
 #include "passes/plan/traffic_table.h"
 #include "runtime/dtypes.h"
 #include "runtime/transport/local.h"
@@ -117,7 +117,7 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
       for (const passes::TrafficRow& row : passes::traffic_table(program.dag())) planned += static_cast<double>(row.bytes);
       expect_near(std::accumulate(count.sent.begin(), count.sent.end(), 0.0), planned);
       double planned_gathers = 0, formula_gathers = 0;
-      for (const passes::TrafficShare& share : passes::traffic_shares(program.dag())) {
+      for (const passes::ShardedTraffic& share : passes::sharded_traffic(program.dag())) {
         planned_gathers += static_cast<double>(share.planned[1]);
         formula_gathers += static_cast<double>(share.formula[1]);
       }
@@ -125,7 +125,7 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
       EXPECT_LE(formula_gathers, planned_gathers);
       EXPECT_GE(1.15 * formula_gathers, planned_gathers);
       std::array<std::int64_t, 3> formula{}, rest{};
-      for (const passes::StateShare& share : passes::state_shares(program.dag())) {
+      for (const passes::ShardedState& share : passes::sharded_state(program.dag())) {
         for (std::size_t part = 0; part < 3; ++part) {
           formula[part] += share.formula[part];
           rest[part] += share.planned[part];

@@ -149,7 +149,7 @@ void expect_layouts(const dag::Dag& dag) {
       const dag::BodyPort& port = body.inputs[input.port];
       if (port.kind != dag::PortKind::data && port.kind != dag::PortKind::saved) continue;
       EXPECT_EQ(dag::layout_of(dag, input.source), body.graph.value(port.value).layout) << dag.name(dag::NodeId::at(n)) << " " << input.port;
-      const Stretch samples = dag::samples_of(dag, node, first);
+      const Interval samples = dag::samples_of(dag, node, first);
       for (const tensor::Dim& dim : body.graph.type(port.value).dims) EXPECT_TRUE(!dim.sampled || dim.extent == samples.extent);
     }
     for (std::uint32_t o = 0; o < body.outputs.size(); ++o) {

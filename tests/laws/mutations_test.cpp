@@ -58,7 +58,7 @@ TEST(LawMutations, ReplicatedInBucketsWithTiedWeights) {
   expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 4, .seq = 3, .dim = 4, .tied = true, .auxiliary_loss = true}), build.strategy()), 250);
 }
 
-TEST(LawMutations, OptimizerStateInShares) {
+TEST(LawMutations, ShardedOptimizerState) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}, {"pod", 2}});
   build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 512, {}, 1).replicate({"pod"}, 512).clip(0.1);
@@ -74,7 +74,7 @@ TEST(LawMutations, RunAgainAndFrozen) {
   expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 12, .dim = 2, .hidden = 3}), build.strategy()), 250);
 }
 
-TEST(LawMutations, FrozenInShares) {
+TEST(LawMutations, FrozenAndSharded) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
   build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 256, {}, 3);

@@ -334,7 +334,7 @@ TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
 }
 
 /// With `zero: 3` a device keeps only its shard of frozen parameters, too, and gathers them for the work that reads them; otherwise it keeps all of them.
-TEST(Freeze, WeightsAreCutAsParametersAre) {
+TEST(Freeze, WeightsAreShardedAsParametersAre) {
   for (std::uint32_t zero = 0; zero <= 3; ++zero) {
     SCOPED_TRACE(zero);
     std::string text = six_layers("    freeze layer[0..2], stage[1]\n    replicate model over dp with zero: " + std::to_string(zero) + "\n");

@@ -39,7 +39,7 @@ Compiled compile(std::uint32_t replicas, std::uint32_t microbatches, bool halves
   for (backend::DeviceProgram& role : set.roles) {
     compiled.hashes.push_back(role.hash);
     compiled.sources += emit_program(role, set.bodies);
-    for (backend::CallStretch& call : role.call_stretches) call.first = 0;
+    for (backend::CallInterval& call : role.call_intervals) call.first = 0;
     role.hash.clear();
     compiled.without_places += emit_program(role, set.bodies);
   }

@@ -22,10 +22,10 @@ void expect_all_refused(const std::string& name, std::size_t at_least) {
 
 TEST(Mutations, PipelineOfTwoStages) { expect_all_refused("planned", 700); }
 TEST(Mutations, ReplicasWithASplitBackward) { expect_all_refused("replicated", 400); }
-TEST(Mutations, OptimizerStateInShares) { expect_all_refused("state_in_shares", 700); }
-TEST(Mutations, GradientsInShares) { expect_all_refused("cut_gradients", 700); }
-TEST(Mutations, ParametersInShares) { expect_all_refused("cut_parameters", 700); }
-TEST(Mutations, FrozenParametersInShares) { expect_all_refused("frozen_shares", 700); }
+TEST(Mutations, ShardedOptimizerState) { expect_all_refused("state_in_shares", 700); }
+TEST(Mutations, ShardedGradients) { expect_all_refused("cut_gradients", 700); }
+TEST(Mutations, ShardedParameters) { expect_all_refused("cut_parameters", 700); }
+TEST(Mutations, FrozenShardedParameters) { expect_all_refused("frozen_shares", 700); }
 TEST(Mutations, AMaskedLossAndItsCount) { expect_all_refused("masked_planned", 300); }
 TEST(Mutations, ASendThatAnOrderNames) { expect_all_refused("named_send", 500); }
 TEST(Mutations, ChunksThatShareABody) { expect_all_refused("shared_bodies", 1000); }

@@ -48,7 +48,7 @@ struct Derived {
     ADD_FAILURE() << "no value " << name;
     return ValueId(0);
   }
-  std::string text(LayoutId layout) const { return layout.repeats() ? "" : layout_text(context, layout); }
+  std::string text(LayoutId layout) const { return layout.replicated() ? "" : layout_text(context, layout); }
 };
 
 TEST(DeriveLayouts, FollowFromWhatIsDividedByRows) {
@@ -78,7 +78,7 @@ TEST(DeriveLayouts, EachPieceReadsInItsOwn) {
 TEST(DeriveLayouts, NothingIsDividedWhereNoLineSaysSo) {
   Derived net;
   const passes::ModelLayouts layouts(net.model, net.piece_of, std::vector<AxisMask>{0, 0}, net.mesh);
-  for (std::size_t v = 0; v < net.model.values().size(); ++v) EXPECT_TRUE(layouts.of(ValueId::at(v)).repeats());
+  for (std::size_t v = 0; v < net.model.values().size(); ++v) EXPECT_TRUE(layouts.of(ValueId::at(v)).replicated());
 }
 
 /// Every layout that is derived is that of a row, so that the verifier finds it again.
@@ -89,8 +89,8 @@ TEST(DeriveLayouts, EveryResultHasARow) {
   for (std::size_t n = 0; n < net.model.nodes().size(); ++n) {
     const Node& node = net.model.nodes()[n];
     std::vector<Type> operands, results;
-    llvm::SmallVector<AxisShare, 4> given;
-    llvm::SmallVector<AxisShare, 3> made;
+    llvm::SmallVector<AxisLayout, 4> given;
+    llvm::SmallVector<AxisLayout, 3> made;
     for (const ValueId operand : net.model.operands(node)) {
       operands.push_back(net.model.type(operand));
       given.push_back(on_axis(layouts.read_by(operand, net.piece_of[n])));

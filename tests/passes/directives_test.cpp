@@ -152,11 +152,11 @@ const Refusal kRefusals[] = {
     {"one_stage_replicated", Code::layouts_differ, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {{"stage", 0}}); }},
     {"unused_axis", Code::repeated_work, mlp, [](StrategyBuilder& b) { b.line(2, 2); }},
     {"one_task_replicated", Code::repeated_work, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {{"pp", 1}}).replicate({"dp"}, {}, {{"first", 0}}); }},
-    {"homes_overlap", Code::homes_overlap, tied_tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
-    {"tied_towers_overlap", Code::homes_overlap, tied_towers,
+    {"owners_overlap", Code::owners_overlap, tied_tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
+    {"tied_towers_overlap", Code::owners_overlap, tied_towers,
      [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},
-    {"state_cut_and_whole", Code::state_cut_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}, 1).replicate({"dp"}); }},
-    {"one_user_prefetches_more", Code::state_cut_differently, tied_tasks,
+    {"state_cut_and_whole", Code::state_sharded_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}, 1).replicate({"dp"}); }},
+    {"one_user_prefetches_more", Code::state_sharded_differently, tied_tasks,
      [](StrategyBuilder& b) {
        for (const std::uint32_t prefetch : {1u, 2u}) {
          directive::Replicate sharded = replicate(b, {axis(b, 1)});

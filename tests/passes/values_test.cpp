@@ -98,7 +98,7 @@ void expect_same_values(Context& context, const tensor::Graph& lowered, const di
   ASSERT_EQ(forward->buckets.size(), dag->buckets.size());
   for (std::size_t b = 0; b < dag->buckets.size(); ++b) {
     EXPECT_EQ(forward->buckets[b].params, dag->buckets[b].params);
-    EXPECT_EQ(forward->buckets[b].homes, dag->buckets[b].homes);
+    EXPECT_EQ(forward->buckets[b].owners, dag->buckets[b].owners);
   }
 }
 

@@ -91,8 +91,8 @@ BlockJob::BlockJob(std::uint32_t members) : members_(members), job_(members) {
         const std::uint64_t size = element_bytes(piece.dtype), begin = offsets_[piece.dtype];
         const bool silent = piece.silent && r + 1 == members;
         const std::uint32_t flags = (piece.own ? PIPER_SHARD_ONLY : 0) | (piece.adds ? PIPER_ACCUMULATE : 0);
-        parts.push_back({silent ? PIPER_NO_OFFSET : begin + piece.in * size, begin + piece.out * size, piece.elements, piece.dtype, PIPER_NO_STRETCH, flags, 0});
-        if (piece.cleared > 0) parts.push_back({PIPER_NO_OFFSET, begin + (piece.in + piece.elements - piece.cleared) * size, piece.cleared, piece.dtype, PIPER_NO_STRETCH, PIPER_ZERO_FILL, 0});
+        parts.push_back({silent ? PIPER_NO_OFFSET : begin + piece.in * size, begin + piece.out * size, piece.elements, piece.dtype, PIPER_ALL_POSITIONS, flags, 0});
+        if (piece.cleared > 0) parts.push_back({PIPER_NO_OFFSET, begin + (piece.in + piece.elements - piece.cleared) * size, piece.cleared, piece.dtype, PIPER_ALL_POSITIONS, PIPER_ZERO_FILL, 0});
       }
       last = program.communicate("blocks", communications_[c].front().op, group, static_cast<std::uint32_t>(c + 1), parts, {HandProgram::after(last)});
     }

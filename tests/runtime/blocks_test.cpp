@@ -14,8 +14,8 @@ TEST(Blocks, AreThoseOfLayouts) {
   for (std::int64_t n = 0; n < 40; ++n) {
     for (std::int64_t k = 1; k < 12; ++k) {
       for (std::int64_t i = 0; i < k; ++i) {
-        const PiperStretch found = piper_block(static_cast<std::uint64_t>(n), static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(i));
-        const Stretch rule = block(whole(n), k, i);
+        const PiperInterval found = piper_shard(static_cast<std::uint64_t>(n), static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(i));
+        const Interval rule = shard_of(full_interval(n), k, i);
         EXPECT_EQ(found.first, static_cast<std::uint64_t>(rule.first));
         EXPECT_EQ(found.extent, static_cast<std::uint64_t>(rule.extent));
         EXPECT_EQ(found.global, static_cast<std::uint64_t>(rule.global));

@@ -256,7 +256,7 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   const auto refused = [](const std::function<void(HandJob&)>& change) {
     HandJob job(2);
     add_pipeline(job);
-    job.rank(0).stretch({0, 1, 1});
+    job.rank(0).interval({0, 1, 1});
     job.finish();
     change(job);
     Failure failure;
@@ -273,15 +273,15 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperParam*>(job.rank(0).tables().params)->dtype = PIPER_I64; }), "the parameter `w` has a dtype that is not floating");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->dtype = 99; }), "a part has an unknown dtype");
-  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_stretches = 1; }), "the intervals are missing");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_intervals = 1; }), "the intervals are missing");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<std::uint64_t&>(job.rank(0).tables().extents[0]) = 4; }), "the program was generated for an interval of another extent");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperStretch*>(job.tables().ranks[0].stretches)->first = 1; }), "an interval reaches beyond its dimension");
-  for (const std::uint32_t stretch : {0u, 1u}) {
-    EXPECT_EQ(refused([=](HandJob& job) { const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->stretch = stretch; }), "a part is not the interval that it names");
+  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperInterval*>(job.tables().ranks[0].intervals)->first = 1; }), "an interval reaches beyond its dimension");
+  for (const std::uint32_t interval : {0u, 1u}) {
+    EXPECT_EQ(refused([=](HandJob& job) { const_cast<PiperMessagePart*>(job.rank(0).tables().parts)->interval = interval; }), "a part is not the interval that it names");
     const auto move = [=](HandJob& job) {
       auto& param = const_cast<PiperParam&>(job.rank(0).tables().params[0]);
       param.first = 1;
-      param.stretch = stretch;
+      param.interval = interval;
     };
     EXPECT_EQ(refused(move), "the parameter `w` lies outside its bucket");
   }

@@ -66,15 +66,15 @@ PiperParam& HandProgram::param(const std::string& name, std::uint64_t offset, st
                      .num_dims = 1,
                      .dims = &dims_.back(),
                      .first = 0,
-                     .stretch = PIPER_NO_STRETCH,
-                     .in_blocks = PIPER_STATE_IN_BLOCKS});
+                     .interval = PIPER_ALL_POSITIONS,
+                     .sharded = PIPER_SHARDED_OPTIMIZER});
   return params_.back();
 }
 
-std::uint32_t HandProgram::stretch(PiperStretch own) {
-  stretches_.push_back(own);
+std::uint32_t HandProgram::interval(PiperInterval own) {
+  intervals_.push_back(own);
   extents_.push_back(own.extent);
-  return static_cast<std::uint32_t>(stretches_.size() - 1);
+  return static_cast<std::uint32_t>(intervals_.size() - 1);
 }
 
 int HandProgram::run_step(const PiperApi* api, PiperRank* rank) {
@@ -128,7 +128,7 @@ const PiperProgram* HandProgram::finish() {
               .num_parts = static_cast<std::uint32_t>(parts_.size()),
               .num_streams = static_cast<std::uint32_t>(tables_.size()),
               .num_communicators = static_cast<std::uint32_t>(communicators_.size()),
-              .num_stretches = static_cast<std::uint32_t>(extents_.size()),
+              .num_intervals = static_cast<std::uint32_t>(extents_.size()),
               .actions = infos_.data(),
               .waits = waits_.data(),
               .parts = parts_.data(),
@@ -189,11 +189,11 @@ const PiperJob& HandJob::finish() {
     rank.rank = r;
     rank.program = &training_[r]->program_;
     rank.communicators = training_[r]->local_communicators_.data();
-    rank.stretches = training_[r]->stretches_.data();
+    rank.intervals = training_[r]->intervals_.data();
     if (!evaluation_.empty()) {
       rank.evaluation = &evaluation_[r]->program_;
       rank.evaluation_communicators = evaluation_[r]->local_communicators_.data();
-      rank.evaluation_stretches = evaluation_[r]->stretches_.data();
+      rank.evaluation_intervals = evaluation_[r]->intervals_.data();
     }
     ranks_.push_back(rank);
   }

@@ -68,7 +68,7 @@ class HandProgram {
 
   template <typename T>
   static PiperMessagePart part(std::uint64_t in, std::uint64_t out, std::uint64_t elements) {
-    return {in, out, elements, dtype_of<T>(), PIPER_NO_STRETCH, 0, 0};
+    return {in, out, elements, dtype_of<T>(), PIPER_ALL_POSITIONS, 0, 0};
   }
   static PiperWait after(Spot spot, std::uint32_t distance = 0) { return {spot.stream, spot.position, distance}; }
 
@@ -83,7 +83,7 @@ class HandProgram {
                     double scale);
 
   /// An interval of the rank; returns its position in the table.
-  std::uint32_t stretch(PiperStretch own);
+  std::uint32_t interval(PiperInterval own);
 
   const PiperProgram* finish();
   PiperProgram& tables() { return program_; }
@@ -117,7 +117,7 @@ class HandProgram {
   std::vector<PiperStream> tables_;
   std::vector<PiperParam> params_;
   std::deque<std::int64_t> dims_;
-  std::vector<PiperStretch> stretches_;
+  std::vector<PiperInterval> intervals_;
   std::vector<std::uint64_t> extents_;
   std::vector<std::uint32_t> communicators_;  // of the job
   std::vector<PiperCommunicator> local_communicators_;

@@ -115,43 +115,43 @@ struct OfRank {
 
   static constexpr std::uint64_t kFirst[] = {0, 8}, kElements[] = {7, 10}, kAll = 20;
 
-  OfRank(PiperStretch own, PiperInBlocks in_blocks) : program(0) {
+  OfRank(PiperInterval own, PiperSharded sharded) : program(0) {
     const std::uint64_t values = program.allocate<double>(kAll), gradients = program.allocate<double>(kAll), slots = program.allocate<double>(kAll);
     program.end_state();
-    const std::uint32_t stretch = program.stretch(own);
-    const auto at = [&](PiperInBlocks what, std::uint64_t begin, std::uint64_t p) { return begin + (what <= in_blocks ? 0 : kFirst[p] * sizeof(double)); };
+    const std::uint32_t interval = program.interval(own);
+    const auto at = [&](PiperSharded what, std::uint64_t begin, std::uint64_t p) { return begin + (what <= sharded ? 0 : kFirst[p] * sizeof(double)); };
     for (std::uint32_t p = 0; p < 2; ++p) {
-      PiperParam& param = program.param("p" + std::to_string(p), at(PIPER_VALUES_IN_BLOCKS, values, p), at(PIPER_GRADIENTS_IN_BLOCKS, gradients, p), kElements[p], PIPER_F64, PIPER_NORMAL, 0.02);
+      PiperParam& param = program.param("p" + std::to_string(p), at(PIPER_SHARDED_PARAMETERS, values, p), at(PIPER_SHARDED_GRADIENTS, gradients, p), kElements[p], PIPER_F64, PIPER_NORMAL, 0.02);
       param.slot_offsets[0] = slots;
       param.first = kFirst[p];
-      param.stretch = stretch;
-      param.in_blocks = in_blocks;
+      param.interval = interval;
+      param.sharded = sharded;
     }
     program.compute("F", {}, [](Step&) { return 0; });
     job.program = program.finish();
-    job.stretches = &own_;
+    job.intervals = &own_;
     own_ = own;
     EXPECT_TRUE(arena.allocate(job.program->arena_bytes, {}));
-    initialise_parameters(*job.program, 5, job.stretches, arena.base(), nullptr);
+    initialise_parameters(*job.program, 5, job.intervals, arena.base(), nullptr);
     for (std::uint64_t position = own.first; position < own.first + own.extent; ++position) {
-      number(gradients, in_blocks >= PIPER_GRADIENTS_IN_BLOCKS ? position - own.first : position) = 100.0 + static_cast<double>(position);
+      number(gradients, sharded >= PIPER_SHARDED_GRADIENTS ? position - own.first : position) = 100.0 + static_cast<double>(position);
       number(slots, position - own.first) = 200.0 + static_cast<double>(position);
     }
   }
   double& number(std::uint64_t begin, std::uint64_t i) { return reinterpret_cast<double*>(arena.base() + begin)[i]; }
 
  private:
-  PiperStretch own_{};
+  PiperInterval own_{};
 };
 
 TEST(State, AParameterIsMadeOfWhatItsRanksHave) {
   for (const std::vector<std::uint64_t>& extents : std::vector<std::vector<std::uint64_t>>{{20}, {13, 7}, {3, 0, 17}, {4, 4, 4, 4, 4}, {1, 8, 1, 10}}) {
-    for (const PiperInBlocks in_blocks : {PIPER_STATE_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_VALUES_IN_BLOCKS}) {
+    for (const PiperSharded sharded : {PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_GRADIENTS, PIPER_SHARDED_PARAMETERS}) {
       std::deque<OfRank> ranks;
       std::vector<PiperJobRank> jobs;
       std::uint64_t first = 0;
       for (const std::uint64_t extent : extents) {
-        jobs.push_back(ranks.emplace_back(PiperStretch{first, extent, OfRank::kAll}, in_blocks).job);
+        jobs.push_back(ranks.emplace_back(PiperInterval{first, extent, OfRank::kAll}, sharded).job);
         first += extent;
       }
       const auto read = [&](std::size_t rank, bool, std::uint64_t offset, std::uint64_t) { return ranks[rank].arena.base() + offset; };

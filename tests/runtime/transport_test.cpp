@@ -95,7 +95,7 @@ TEST(Transport, AllGatherVPutsMembersOneAfterTheOther) {
 }
 
 /// Three members with shards longer than one slice; sums in member order, and then each member's shard of them.
-TEST(Transport, ReduceScatterAndGatherMoveBlocks) {
+TEST(Transport, ReduceScatterAndAllGatherMoveShards) {
   constexpr std::uint64_t kMembers = 3, kBlock = 40'000, kAll = kMembers * kBlock;
   HandJob job(kMembers);
   const std::uint32_t sums = job.group({0, 1, 2}, 1), blocks = job.group({0, 1, 2}, 1);

@@ -325,7 +325,7 @@ TEST(Machine, ARingOverTwoAxesIsAsSlowAsTheSlowerLink) {
 }
 
 /// If k replicas each keep a shard of the state, an update works on one shard, and a copy to the host or back moves one shard.
-TEST(Machine, CutStateTakesItsPartOfTheTime) {
+TEST(Machine, ShardedStateTakesItsPartOfTheTime) {
   for (const int k : {2, 4}) {
     const auto seconds = [&](int zero) {
       const Planned planned("net.pipe", {},

@@ -15,7 +15,7 @@
 #include "passes/simulate/actions.h"
 #include "passes/simulate/figures.h"
 #include "passes/simulate/operations.h"
-#include "passes/simulate/shares.h"
+#include "passes/simulate/work_fraction.h"
 
 namespace piper::service {
 namespace {
@@ -217,12 +217,12 @@ TEST(Simulate, PairsAreAForwardAndABackward) {
 /// As a file of a plan may have it: work without a microbatch is that of all of them.
 TEST(Simulate, WorkThatIsNotSplitCountsForAllMicrobatches) {
   Compiled compiled("gpipe", "", sizes(2, 4));
-  const passes::Shares shares(compiled.dag(), passes::StageCosts::weighed);
+  const passes::WorkFractions fractions(compiled.dag(), passes::StageCosts::weighed);
   for (dag::Node node : compiled.dag().nodes) {
     if (!dag::runs_body(node.kind)) continue;
-    EXPECT_NEAR(shares.of(node, node.pass), 1.0 / 2, kExact);
+    EXPECT_NEAR(fractions.of(node, node.pass), 1.0 / 2, kExact);
     node.instance.at[0] = dag::Instance::kNone;
-    EXPECT_NEAR(shares.of(node, node.pass), 4.0 / 2, kExact);
+    EXPECT_NEAR(fractions.of(node, node.pass), 4.0 / 2, kExact);
   }
 }
 

@@ -243,7 +243,7 @@ class OrderDrawer {
       for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
         if (!input.source.node.valid()) continue;
         const dag::Node& from = dag.node(input.source.node);
-        if (gathers_shards(from.kind) && dag.cuts_parameters(dag.buckets[from.subject.bucket().index()])) reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
+        if (gathers_shards(from.kind) && dag.shards_parameters(dag.buckets[from.subject.bucket().index()])) reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
       }
     }
     ahead_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.prefetch > 0; });

@@ -98,10 +98,10 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
 }
 
 /// The elements of a parameter's gradient that this device keeps: all, or where the state of its bucket is cut those of its block.
-std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const {
-  if (!bucket.cut()) return gradient;
+std::vector<double> DagRun::own_shard(const Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const {
+  if (!bucket.sharded()) return gradient;
   const BucketLayout layout = bucket_layout(dag_, bucket);
-  const Stretch block = part(bucket_cut(dag_, bucket), dag_.mesh, coordinates_of(dag_.mesh, rank));
+  const Interval block = shard_interval(bucket_sharding(dag_, bucket), dag_.mesh, coordinates_of(dag_.mesh, rank));
   std::vector<double> own;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const std::int64_t at = layout.offsets[param] + static_cast<std::int64_t>(i);
@@ -114,7 +114,7 @@ std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, c
 std::vector<Array> DagRun::gradients_of(const Node& node, std::uint64_t rank) {
   const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
   std::vector<Array> gradients;
-  if (!dag_.cuts_gradients(bucket)) {
+  if (!dag_.shards_gradients(bucket)) {
     for (std::uint32_t i = 0; i < bucket.params.size(); ++i) gradients.push_back(input(node, i, rank));
     return gradients;
   }
@@ -148,7 +148,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     }
     case NodeKind::load: {
       const Array& whole = inputs_[node.subject.input().index()];
-      const Stretch samples = samples_of(dag_, node, coordinates_of(dag_.mesh, rank));
+      const Interval samples = samples_of(dag_, node, coordinates_of(dag_.mesh, rank));
       const auto batch = std::find_if(whole.type.dims.begin(), whole.type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
       result.push_back(slice(whole, batch->name, samples.first, samples.extent));
       break;
@@ -167,7 +167,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         Array sum = all_reduce(node, i, rank);
-        if (i == 0 || !dag_.cuts_gradients(bucket)) {
+        if (i == 0 || !dag_.shards_gradients(bucket)) {
           result.push_back(std::move(sum));
         } else {
           result.back().data.insert(result.back().data.end(), sum.data.begin(), sum.data.end());
@@ -188,7 +188,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       break;
     case NodeKind::all_gather: {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(dag_.cuts_parameters(bucket) ? params_[bucket.params[i].index()] : input(node, i, rank));
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(dag_.shards_parameters(bucket) ? params_[bucket.params[i].index()] : input(node, i, rank));
       break;
     }
     case NodeKind::all_gather_v:
@@ -206,8 +206,8 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       const std::vector<Array> gradients = gradients_of(node, rank);
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         double sum = 0;
-        for (const double g : own_block(bucket, i, gradients[i].data, rank)) sum += g * g;
-        if (!bucket.cut() || i == 0) sums.data.push_back(0);
+        for (const double g : own_shard(bucket, i, gradients[i].data, rank)) sum += g * g;
+        if (!bucket.sharded() || i == 0) sums.data.push_back(0);
         sums.data.back() += sum;
       }
       result.push_back(std::move(sums));

@@ -16,7 +16,7 @@ struct Layouts {
     for (const auto& [name, size] : axes) mesh.axes.push_back({symbols.intern(name), size});
   }
   Symbol name(const char* text) { return symbols.intern(text); }
-  LayoutId of(std::initializer_list<std::pair<const char*, AxisShare>> axes) {
+  LayoutId of(std::initializer_list<std::pair<const char*, AxisLayout>> axes) {
     Layout layout;
     for (const auto& [axis, how] : axes) layout.add(name(axis), how);
     return table.intern(layout);
@@ -28,22 +28,22 @@ struct Layouts {
 
 TEST(Layouts, EqualOnesHaveOneId) {
   Layouts all({{"tp", 2}, {"dp", 2}});
-  const AxisShare batch = AxisShare::cut(all.name("batch")), heads = AxisShare::cut(all.name("heads"));
-  EXPECT_TRUE(all.of({}).repeats());
-  EXPECT_TRUE(all.of({{"dp", {}}}).repeats());
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch")), heads = AxisLayout::sharded(all.name("heads"));
+  EXPECT_TRUE(all.of({}).replicated());
+  EXPECT_TRUE(all.of({{"dp", {}}}).replicated());
   EXPECT_EQ(all.of({{"tp", heads}, {"dp", batch}}), all.of({{"dp", batch}, {"tp", heads}}));
   EXPECT_NE(all.of({{"tp", batch}, {"dp", batch}}), all.of({{"dp", batch}, {"tp", batch}}));  // which one is outermost
-  EXPECT_NE(all.of({{"tp", AxisShare::flat()}, {"dp", AxisShare::flat()}}), all.of({{"dp", AxisShare::flat()}, {"tp", AxisShare::flat()}}));
-  EXPECT_EQ(all.of({{"tp", AxisShare::partial()}, {"dp", AxisShare::partial()}}), all.of({{"dp", AxisShare::partial()}, {"tp", AxisShare::partial()}}));
+  EXPECT_NE(all.of({{"tp", AxisLayout::flat_sharded()}, {"dp", AxisLayout::flat_sharded()}}), all.of({{"dp", AxisLayout::flat_sharded()}, {"tp", AxisLayout::flat_sharded()}}));
+  EXPECT_EQ(all.of({{"tp", AxisLayout::partial()}, {"dp", AxisLayout::partial()}}), all.of({{"dp", AxisLayout::partial()}, {"tp", AxisLayout::partial()}}));
 }
 
 TEST(Layouts, ArePrintedAxisByAxis) {
   Layouts all({{"tp", 2}, {"dp", 2}, {"cp", 2}});
-  const AxisShare batch = AxisShare::cut(all.name("batch"));
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch"));
   EXPECT_EQ(all.text({}), "");
-  EXPECT_EQ(all.text(all.of({{"tp", AxisShare::partial()}, {"dp", batch}})), "dp: batch, tp: +");
-  EXPECT_EQ(all.text(all.of({{"tp", batch}, {"cp", AxisShare::flat()}, {"dp", batch}})), "cp: flat, tp: batch, dp: batch");
-  EXPECT_EQ(all.text(all.of({{"tp", AxisShare::cut(all.name("flat"))}})), "tp: \"flat\"");
+  EXPECT_EQ(all.text(all.of({{"tp", AxisLayout::partial()}, {"dp", batch}})), "dp: batch, tp: +");
+  EXPECT_EQ(all.text(all.of({{"tp", batch}, {"cp", AxisLayout::flat_sharded()}, {"dp", batch}})), "cp: flat, tp: batch, dp: batch");
+  EXPECT_EQ(all.text(all.of({{"tp", AxisLayout::sharded(all.name("flat"))}})), "tp: \"flat\"");
 }
 
 TEST(Boxes, BlocksAreContiguousAndTheFirstOnesLarger) {
@@ -51,7 +51,7 @@ TEST(Boxes, BlocksAreContiguousAndTheFirstOnesLarger) {
     for (std::int64_t k = 1; k < 8; ++k) {
       std::int64_t next = 0;
       for (std::int64_t i = 0; i < k; ++i) {
-        const Stretch part = block(whole(n), k, i);
+        const Interval part = shard_of(full_interval(n), k, i);
         EXPECT_EQ(part.first, next);
         EXPECT_EQ(part.extent, n / k + (i < n % k ? 1 : 0));
         EXPECT_EQ(part.global, n);
@@ -65,7 +65,7 @@ TEST(Boxes, BlocksAreContiguousAndTheFirstOnesLarger) {
 TEST(Boxes, FollowFromTypeLayoutAndDevice) {
   Layouts all({{"dp", 2}, {"tp", 3}});
   const tensor::Type type{tensor::DType::f32, {{all.name("batch"), 8, true}, {all.name("dim"), 7, false}}};
-  const AxisShare batch = AxisShare::cut(all.name("batch")), dim = AxisShare::cut(all.name("dim"));
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch")), dim = AxisLayout::sharded(all.name("dim"));
   const auto box = [&](LayoutId layout, std::vector<std::uint32_t> at) { return box_of(type, all.table[layout], all.mesh, at); };
   EXPECT_EQ(box({}, {1, 1}), (Box{{0, 8, 8}, {0, 7, 7}}));
   EXPECT_EQ(box(all.of({{"dp", batch}, {"tp", dim}}), {1, 0}), (Box{{4, 4, 8}, {0, 3, 7}}));
@@ -73,15 +73,15 @@ TEST(Boxes, FollowFromTypeLayoutAndDevice) {
   // The outermost axis cuts first: 4 + 4, each into 2 + 1 + 1; or 3 + 3 + 2, each into halves.
   EXPECT_EQ(box(all.of({{"dp", batch}, {"tp", batch}}), {1, 1}), (Box{{6, 1, 8}, {0, 7, 7}}));
   EXPECT_EQ(box(all.of({{"tp", batch}, {"dp", batch}}), {1, 1}), (Box{{5, 1, 8}, {0, 7, 7}}));
-  EXPECT_EQ(box(all.of({{"dp", AxisShare::partial()}}), {1, 1}), (Box{{0, 8, 8}, {0, 7, 7}}));
-  EXPECT_EQ(mask_of(all.table[all.of({{"dp", batch}, {"tp", AxisShare::partial()}})], AxisShare::partial(), all.mesh), 2);
+  EXPECT_EQ(box(all.of({{"dp", AxisLayout::partial()}}), {1, 1}), (Box{{0, 8, 8}, {0, 7, 7}}));
+  EXPECT_EQ(mask_of(all.table[all.of({{"dp", batch}, {"tp", AxisLayout::partial()}})], AxisLayout::partial(), all.mesh), 2);
   EXPECT_EQ(axes_of(all.table[all.of({{"tp", batch}, {"dp", batch}})], batch, all.mesh), (AxisList{1, 0}));
 }
 
 TEST(Boxes, OfAllDevicesCoverTheValueOnce) {
   Layouts all({{"dp", 3}, {"tp", 2}});
   const tensor::Type type{tensor::DType::f32, {{all.name("batch"), 7, true}, {all.name("dim"), 5, false}}};
-  const AxisShare batch = AxisShare::cut(all.name("batch")), dim = AxisShare::cut(all.name("dim"));
+  const AxisLayout batch = AxisLayout::sharded(all.name("batch")), dim = AxisLayout::sharded(all.name("dim"));
   for (const LayoutId layout : {all.of({{"dp", batch}, {"tp", dim}}), all.of({{"dp", batch}, {"tp", batch}}), all.of({{"tp", dim}, {"dp", dim}})}) {
     std::vector<int> covered(35, 0);
     for (std::uint32_t r = 0; r < 6; ++r) {

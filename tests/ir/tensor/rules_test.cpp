@@ -18,33 +18,33 @@ using namespace tensor;
 /// Dropout that keeps everything: which elements it drops is not a matter of layout.
 bool keep_all(Symbol, std::size_t) { return true; }
 
-std::string text(const AxisShare& share, const Context& context) {
-  switch (share.share) {
-    case Share::repeat: return "-";
-    case Share::cut: return std::string(context.text(share.dim));
-    case Share::partial: return "+";
-    case Share::flat: return "flat";
+std::string text(const AxisLayout& layout, const Context& context) {
+  switch (layout.kind) {
+    case LayoutKind::replicated: return "-";
+    case LayoutKind::sharded: return std::string(context.text(layout.dim));
+    case LayoutKind::partial: return "+";
+    case LayoutKind::flat_sharded: return "flat";
   }
   return {};
 }
 
 std::string describe(const OpCase& c, const Row& row, const Context& context) {
   std::string line = std::string(info(c.op).name) + " (" + c.what + "):";
-  for (const AxisShare& share : row.operands) line += " " + text(share, context);
+  for (const AxisLayout& layout : row.operands) line += " " + text(layout, context);
   line += " ->";
-  for (const AxisShare& share : row.results) line += " " + text(share, context);
+  for (const AxisLayout& layout : row.results) line += " " + text(layout, context);
   return line;
 }
 
 /// The shards of an operand on several members. Summands are random except the last.
-std::vector<Array> parts_of(const Array& whole, const AxisShare& share, std::int64_t members, Random& random) {
+std::vector<Array> parts_of(const Array& whole, const AxisLayout& layout, std::int64_t members, Random& random) {
   std::vector<Array> parts(static_cast<std::size_t>(members), whole);
   for (std::int64_t i = 0; i < members; ++i) {
     Array& part = parts[static_cast<std::size_t>(i)];
-    if (share.share == Share::cut) {
-      const Stretch stretch = block(piper::whole(whole.type.dims[*whole.type.find(share.dim)].extent), members, i);
-      part = slice(whole, share.dim, stretch.first, stretch.extent);
-    } else if (share.share == Share::partial && i + 1 < members) {
+    if (layout.kind == LayoutKind::sharded) {
+      const Interval interval = shard_of(piper::full_interval(whole.type.dims[*whole.type.find(layout.dim)].extent), members, i);
+      part = slice(whole, layout.dim, interval.first, interval.extent);
+    } else if (layout.kind == LayoutKind::partial && i + 1 < members) {
       part = random_array(whole.type, random);
       for (std::size_t e = 0; e < part.data.size(); ++e) parts.back().data[e] -= part.data[e];
     }
@@ -53,12 +53,12 @@ std::vector<Array> parts_of(const Array& whole, const AxisShare& share, std::int
 }
 
 /// The whole that the members' parts are parts of.
-Array joined(const std::vector<Array>& parts, const AxisShare& share) {
-  if (share.share == Share::cut) return concatenate(parts, share.dim);
+Array joined(const std::vector<Array>& parts, const AxisLayout& layout) {
+  if (layout.kind == LayoutKind::sharded) return concatenate(parts, layout.dim);
   Array whole = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) {
     for (std::size_t e = 0; e < whole.data.size(); ++e) {
-      if (share.share == Share::partial) whole.data[e] += parts[i].data[e];
+      if (layout.kind == LayoutKind::partial) whole.data[e] += parts[i].data[e];
       else EXPECT_EQ(whole.data[e], parts[i].data[e]);  // repeated, bit by bit
     }
   }
@@ -68,8 +68,8 @@ Array joined(const std::vector<Array>& parts, const AxisShare& share) {
 /// The smallest number of positions that a row shards; none: very many.
 std::int64_t fewest(const OpCase& c, const Row& row, const std::vector<Type>& results) {
   std::int64_t fewest = INT64_MAX;
-  const auto look = [&](const Type& type, const AxisShare& share) {
-    if (share.share == Share::cut) fewest = std::min(fewest, type.dims[*type.find(share.dim)].extent);
+  const auto look = [&](const Type& type, const AxisLayout& layout) {
+    if (layout.kind == LayoutKind::sharded) fewest = std::min(fewest, type.dims[*type.find(layout.dim)].extent);
   };
   for (std::size_t i = 0; i < row.operands.size(); ++i) look(c.operands[i], row.operands[i]);
   for (std::size_t i = 0; i < row.results.size(); ++i) look(results[i], row.results[i]);
@@ -110,7 +110,7 @@ void expect_true(const OpCase& c, const Row& row, const std::vector<Array>& oper
     }
     Attrs attrs = c.attrs;
     for (Dim& dim : attrs.shape.dims) {
-      if (row.results[0] == AxisShare::cut(dim.name)) dim.extent = block(piper::whole(dim.extent), members, m).extent;
+      if (row.results[0] == AxisLayout::sharded(dim.name)) dim.extent = shard_of(piper::full_interval(dim.extent), members, m).extent;
     }
     const Inferred inferred = infer(c.op, types, attrs, context.symbols);
     ASSERT_EQ(inferred.error, "");

@@ -22,7 +22,7 @@ class Homes {
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) layouts(dag_.buckets[b]);
     if (!facts_.ok()) return;
     find_users();
-    for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) homes(b);
+    for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) owners(b);
   }
 
  private:
@@ -32,13 +32,13 @@ class Homes {
   }
 
   void layouts(const dag::Bucket& bucket) {
-    if (dag_.forward_only && !bucket.made.repeats()) return wrong(Code::wrong_layout, bucket, "bucket `{}` says how its gradients are made, and a forward-only program makes none", facts_.text(bucket.name));
-    for (const LayoutId layout : {bucket.made, bucket.state, bucket.gradients, bucket.parameters}) {
+    if (dag_.forward_only && !bucket.unreduced.replicated()) return wrong(Code::wrong_layout, bucket, "bucket `{}` says how its gradients are made, and a forward-only program makes none", facts_.text(bucket.name));
+    for (const LayoutId layout : {bucket.unreduced, bucket.state, bucket.gradients, bucket.parameters}) {
       for (const Layout::Axis& axis : dag_.context->layouts[layout].axes) {
         const std::size_t at = dag_.mesh.find(axis.name);
-        const auto several = [&](DeviceSetId home) { return at < dag_.mesh.axes.size() && dag_.mesh.axes[at].size > 1 && (dag_.device_sets[home].whole_axes() >> at & 1) != 0; };
-        const auto one = std::find_if_not(bucket.homes.begin(), bucket.homes.end(), several);
-        if (one == bucket.homes.end()) continue;
+        const auto several = [&](DeviceSetId owner) { return at < dag_.mesh.axes.size() && dag_.mesh.axes[at].size > 1 && (dag_.device_sets[owner].whole_axes() >> at & 1) != 0; };
+        const auto one = std::find_if_not(bucket.owners.begin(), bucket.owners.end(), several);
+        if (one == bucket.owners.end()) continue;
         return wrong(Code::wrong_layout, bucket, "bucket `{}` is laid out over `{}`, along which its owner `{}` has one device", facts_.text(bucket.name), facts_.text(axis.name), facts_.text(*one));
       }
     }
@@ -77,15 +77,15 @@ class Homes {
   }
 
   /// A forward-only program keeps the owners of training, whether they read the parameters or not.
-  void homes(std::size_t b) {
+  void owners(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    const std::set<DeviceSetId> homes(bucket.homes.begin(), bucket.homes.end());
-    if (homes.size() < bucket.homes.size()) return wrong(Code::wrong_update, bucket, "bucket `{}` names one of its owners twice", facts_.text(bucket.name));
+    const std::set<DeviceSetId> owners(bucket.owners.begin(), bucket.owners.end());
+    if (owners.size() < bucket.owners.size()) return wrong(Code::wrong_update, bucket, "bucket `{}` names one of its owners twice", facts_.text(bucket.name));
     for (const DeviceSetId used : used_[b]) {
-      if (!homes.contains(used)) return wrong(Code::wrong_update, bucket, "work on `{}` uses parameters of bucket `{}`, which has no owner there", facts_.text(used), facts_.text(bucket.name));
+      if (!owners.contains(used)) return wrong(Code::wrong_update, bucket, "work on `{}` uses parameters of bucket `{}`, which has no owner there", facts_.text(used), facts_.text(bucket.name));
     }
-    for (const DeviceSetId home : homes) {
-      if (!dag_.forward_only && !used_[b].contains(home)) return wrong(Code::wrong_update, bucket, "nothing uses the parameters of bucket `{}` on its owner `{}`", facts_.text(bucket.name), facts_.text(home));
+    for (const DeviceSetId owner : owners) {
+      if (!dag_.forward_only && !used_[b].contains(owner)) return wrong(Code::wrong_update, bucket, "nothing uses the parameters of bucket `{}` on its owner `{}`", facts_.text(bucket.name), facts_.text(owner));
     }
   }
 
@@ -97,6 +97,6 @@ class Homes {
 
 }  // namespace
 
-void check_homes(Facts& facts) { Homes(facts).check(); }
+void check_owners(Facts& facts) { Homes(facts).check(); }
 
 }  // namespace piper::verify

@@ -15,7 +15,7 @@
 namespace piper::passes {
 
 /// Bytes that a device of a role keeps of buckets with equal sharding.
-struct StateShare {
+struct ShardedState {
   std::string role;
   int zero = 0;
   AxisMask flat = 0;
@@ -29,7 +29,7 @@ struct StateShare {
 };
 
 /// Bytes that all devices of all owners send in a step for buckets sharded and reduced alike.
-struct TrafficShare {
+struct ShardedTraffic {
   int zero = 0;
   AxisMask flat = 0, reduce = 0;
   bool frozen = false;                  // only gathered
@@ -41,7 +41,7 @@ struct TrafficShare {
 };
 
 /// For a planned training program; empty if no bucket is sharded.
-std::vector<StateShare> state_shares(const dag::Dag& dag);
-std::vector<TrafficShare> traffic_shares(const dag::Dag& dag);
+std::vector<ShardedState> sharded_state(const dag::Dag& dag);
+std::vector<ShardedTraffic> sharded_traffic(const dag::Dag& dag);
 
 }  // namespace piper::passes

@@ -1,4 +1,4 @@
-#include "passes/plan/share_table.h"
+#include "passes/plan/sharded_table.h"
 
 #include <algorithm>
 #include <map>
@@ -13,12 +13,12 @@ using namespace dag;
 
 namespace {
 
-bool any_cut(const Dag& dag) {
-  return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const Bucket& bucket) { return bucket.cut(); });
+bool any_sharded(const Dag& dag) {
+  return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const Bucket& bucket) { return bucket.sharded(); });
 }
 
 /// The sharded states, as the `zero` number of `replicate`.
-int zero_of(const Bucket& bucket) { return !bucket.parameters.repeats() ? 3 : !bucket.gradients.repeats() ? 2 : !bucket.state.repeats() ? 1 : 0; }
+int zero_of(const Bucket& bucket) { return !bucket.parameters.replicated() ? 3 : !bucket.gradients.replicated() ? 2 : !bucket.state.replicated() ? 1 : 0; }
 
 std::int64_t parameter_bytes(const Dag& dag, const Bucket& bucket) {
   std::int64_t bytes = 0;
@@ -34,22 +34,22 @@ std::int64_t widening(const Dag& dag, const Bucket& bucket) {
 
 std::int64_t devices_of(const Dag& dag, const Bucket& bucket) {
   std::int64_t devices = 0;
-  for (const DeviceSetId home : bucket.homes) devices += static_cast<std::int64_t>(dag.device_sets[home].devices(dag.mesh));
+  for (const DeviceSetId owner : bucket.owners) devices += static_cast<std::int64_t>(dag.device_sets[owner].devices(dag.mesh));
   return devices;
 }
 
 }  // namespace
 
-std::vector<StateShare> state_shares(const Dag& dag) {
-  std::vector<StateShare> shares;
-  if (!any_cut(dag)) return shares;
+std::vector<ShardedState> sharded_state(const Dag& dag) {
+  std::vector<ShardedState> shares;
+  if (!any_sharded(dag)) return shares;
   for (const Role& role : dag.plan->roles) {
-    std::map<std::tuple<bool, AxisMask, int>, StateShare> of_role;
+    std::map<std::tuple<bool, AxisMask, int>, ShardedState> of_role;
     for (const Buffer& buffer : role.buffers) {
       if (!buffer.bucket.valid()) continue;
       const Bucket& bucket = dag.buckets[buffer.bucket.index()];
-      const AxisMask flat = dag.cut_over(bucket);
-      StateShare& share = of_role[{dag.frozen(bucket), flat, zero_of(bucket)}];
+      const AxisMask flat = dag.sharded_over(bucket);
+      ShardedState& share = of_role[{dag.frozen(bucket), flat, zero_of(bucket)}];
       share.frozen = dag.frozen(bucket);
       share.role = dag.context->text(role.name);
       share.zero = zero_of(bucket);
@@ -71,9 +71,9 @@ std::vector<StateShare> state_shares(const Dag& dag) {
   return shares;
 }
 
-std::vector<TrafficShare> traffic_shares(const Dag& dag) {
-  std::vector<TrafficShare> shares;
-  if (!any_cut(dag)) return shares;
+std::vector<ShardedTraffic> sharded_traffic(const Dag& dag) {
+  std::vector<ShardedTraffic> shares;
+  if (!any_sharded(dag)) return shares;
   struct Counts {
     std::int64_t scatters = 0, sums = 0, gathers = 0;  // nodes
     std::array<std::int64_t, 2> bytes{};
@@ -87,27 +87,27 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
     ++(gathers ? own.gathers : reduces_to_shards(front.kind) ? own.scatters : own.sums);
     own.bytes[gathers ? 1 : 0] += bytes_sent(dag, comm);
   }
-  std::map<std::tuple<bool, AxisMask, AxisMask, int>, TrafficShare> by_kind;
+  std::map<std::tuple<bool, AxisMask, AxisMask, int>, ShardedTraffic> by_kind;
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     const Bucket& bucket = dag.buckets[b];
-    if (!bucket.cut() && (dag.frozen(bucket) || (bucket.made.repeats() && bucket.homes.size() < 2))) continue;
-    const AxisMask flat = dag.cut_over(bucket), reduce = dag.reduced_over(bucket);
-    TrafficShare& share = by_kind[{dag.frozen(bucket), flat, reduce, zero_of(bucket)}];
+    if (!bucket.sharded() && (dag.frozen(bucket) || (bucket.unreduced.replicated() && bucket.owners.size() < 2))) continue;
+    const AxisMask flat = dag.sharded_over(bucket), reduce = dag.reduced_over(bucket);
+    ShardedTraffic& share = by_kind[{dag.frozen(bucket), flat, reduce, zero_of(bucket)}];
     share.zero = zero_of(bucket);
     share.frozen = dag.frozen(bucket);
     share.flat = flat;
     share.reduce = reduce;
-    const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes, homes = static_cast<std::int64_t>(bucket.homes.size()), devices = devices_of(dag, bucket);
+    const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes, owners = static_cast<std::int64_t>(bucket.owners.size()), devices = devices_of(dag, bucket);
     // A ring of k sends Psi (k - 1) for a reduce-scatter or an all-gather, and twice that for an all-reduce; shards of Psi / k are all-reduced
     // over the remaining axes.
-    const std::int64_t cut = dag.extent(flat), rest = dag.extent(reduce & ~flat) * homes;
-    const std::int64_t rings = devices / homes / cut;
+    const std::int64_t cut = dag.extent(flat), rest = dag.extent(reduce & ~flat) * owners;
+    const std::int64_t rings = devices / owners / cut;
     share.parameters += bytes;
     share.rings = std::max(share.rings, cut > 1 ? devices / cut : devices / rest);
     share.formula[0] += counts[b].scatters * rings * sums * (cut - 1) + counts[b].sums * (devices / rest) * 2 * (sums / cut) * (rest - 1);
     share.formula[1] += counts[b].gathers * rings * bytes * (cut - 1);
-    share.sums += static_cast<double>(bytes * (cut > 1 ? counts[b].scatters : counts[b].sums * homes)) / static_cast<double>(homes);
-    share.gathers += static_cast<double>(bytes * counts[b].gathers) / static_cast<double>(homes);
+    share.sums += static_cast<double>(bytes * (cut > 1 ? counts[b].scatters : counts[b].sums * owners)) / static_cast<double>(owners);
+    share.gathers += static_cast<double>(bytes * counts[b].gathers) / static_cast<double>(owners);
     for (const std::size_t part : {0, 1}) share.planned[part] += counts[b].bytes[part];
   }
   for (auto& [key, share] : by_kind) {

@@ -8,7 +8,7 @@
 namespace piper::pictures {
 
 /// Empty if no state is sharded.
-std::string state_shares_text(const dag::Dag& dag);
-std::string traffic_shares_text(const dag::Dag& dag);
+std::string sharded_state_text(const dag::Dag& dag);
+std::string sharded_traffic_text(const dag::Dag& dag);
 
 }  // namespace piper::pictures

@@ -89,7 +89,7 @@ TEST(Shares, BytesAreThoseOfTheFormulas) {
   }
 }
 
-TEST(Shares, GradientsAndParametersAreCutToo) {
+TEST(Shares, GradientsAndParametersAreShardedToo) {
   constexpr std::int64_t kMicrobatches = 2;
   for (const std::uint32_t k : {2u, 3u, 4u, 8u}) {
     SCOPED_TRACE(k);

@@ -1,4 +1,4 @@
-#include "passes/simulate/shares.h"
+#include "passes/simulate/work_fraction.h"
 
 #include <algorithm>
 #include <numeric>
@@ -112,7 +112,7 @@ std::vector<double> parts_of_equal_stages(const std::vector<double>& work, std::
 
 }  // namespace
 
-Shares::Shares(const Dag& dag, StageCosts stages) : dag_(dag) {
+WorkFractions::WorkFractions(const Dag& dag, StageCosts stages) : dag_(dag) {
   const std::vector<std::int64_t> costs = body_costs(dag);
   const std::vector<std::uint32_t> stage = stages_of_chunks(dag);
   const bool of_train = !dag.settings.train.empty();
@@ -125,7 +125,7 @@ Shares::Shares(const Dag& dag, StageCosts stages) : dag_(dag) {
   }
 }
 
-double Shares::instance_factor(const Instance& instance) const {
+double WorkFractions::instance_factor(const Instance& instance) const {
   double factor = 1;
   for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
     const bool slices = dag_.context->text(dag_.dims[d].name) == "slice";

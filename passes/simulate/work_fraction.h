@@ -13,9 +13,9 @@
 
 namespace piper::passes {
 
-class Shares {
+class WorkFractions {
  public:
-  Shares(const dag::Dag& dag, StageCosts stages);
+  WorkFractions(const dag::Dag& dag, StageCosts stages);
 
   /// The fraction of a pass over the whole model that one run of a chunk's pass does for one microbatch; for one of q slices 1/q of that. A run
   /// without microbatches counts as all of them. The fractions of a pass add up to 1, or for backwards to the trained fraction of the model.

@@ -1,18 +1,18 @@
-#include "frontend/pictures/share_view.h"
+#include "frontend/pictures/sharded_view.h"
 
 #include <cstdio>
 #include <vector>
 
 #include "frontend/pictures/text_table.h"
 #include "ir/byte_text.h"
-#include "passes/plan/share_table.h"
+#include "passes/plan/sharded_table.h"
 
 namespace piper::pictures {
 namespace {
 
 /// `zero: 3 over dp`, `zero: 0`, `zero: 3 over dp, frozen`, `frozen`.
-template <typename Share>
-std::string cut_text(const dag::Dag& dag, const Share& share) {
+template <typename LayoutKind>
+std::string cut_text(const dag::Dag& dag, const LayoutKind& share) {
   if (share.frozen && share.flat == 0) return "frozen";
   std::string text = "zero: " + std::to_string(share.zero), axes;
   for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
@@ -30,11 +30,11 @@ std::string times(double count) {
 
 }  // namespace
 
-std::string state_shares_text(const dag::Dag& dag) {
-  const std::vector<passes::StateShare> shares = passes::state_shares(dag);
+std::string sharded_state_text(const dag::Dag& dag) {
+  const std::vector<passes::ShardedState> shares = passes::sharded_state(dag);
   if (shares.empty()) return "";
   std::vector<std::vector<std::string>> table = {{"role", "cut", "k", "psi", "parameters", "planned", "gradients", "planned", "optimizer", "planned"}};
-  for (const passes::StateShare& share : shares) {
+  for (const passes::ShardedState& share : shares) {
     std::vector<std::string>& line = table.emplace_back();
     line = {share.role, cut_text(dag, share), std::to_string(share.members), bytes_text(share.parameters)};
     for (std::size_t part = 0; part < share.formula.size(); ++part) {
@@ -45,11 +45,11 @@ std::string state_shares_text(const dag::Dag& dag) {
   return "\nstate by formula, psi bytes of parameters or a k-th of them; planned state has padding\n" + text_table(table, {true, true});
 }
 
-std::string traffic_shares_text(const dag::Dag& dag) {
-  const std::vector<passes::TrafficShare> shares = passes::traffic_shares(dag);
+std::string sharded_traffic_text(const dag::Dag& dag) {
+  const std::vector<passes::ShardedTraffic> shares = passes::sharded_traffic(dag);
   if (shares.empty()) return "";
   std::vector<std::vector<std::string>> table = {{"cut", "k", "rings", "psi", "reduced", "sums", "planned", "gathered", "gathers", "planned"}};
-  for (const passes::TrafficShare& share : shares) {
+  for (const passes::ShardedTraffic& share : shares) {
     table.push_back({cut_text(dag, share), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), std::to_string(share.rings), bytes_text(share.parameters), times(share.sums) + " x",
                      bytes_text(share.formula[0]), bytes_text(share.planned[0]), times(share.gathers) + " x", bytes_text(share.formula[1]), bytes_text(share.planned[1])});
   }
