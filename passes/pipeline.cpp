@@ -12,9 +12,9 @@
 #include "passes/build/surround.h"
 #include "passes/communicate/communicate.h"
 #include "passes/order/evaluate_orders.h"
+#include "passes/order/insert_collectives.h"
 #include "passes/order/offload.h"
 #include "passes/order/order.h"
-#include "passes/order/rounds.h"
 #include "passes/plan/plan.h"
 #include "passes/plan/requirements.h"
 #include "passes/selectors/check_lines.h"
@@ -71,7 +71,7 @@ constexpr Rewrite kRewrites[] = {
     {"communicate", Level::placed, Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return communicate(dag, strategy, sink); }},
     {"order", Level::communicating, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
     // Gathered intervals follow from the order of work.
-    {"rounds", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return make_rounds(dag, strategy, sink); }},
+    {"insert_collectives", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return insert_collectives(dag, strategy, sink); }},
     {"offload", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return offload(dag, strategy, sink); }},
     {"plan", Level::ordered, Level::planned, [](Dag& dag, const auto&, const auto& options, auto& sink) {
        plan(dag, options.workspace_bytes);

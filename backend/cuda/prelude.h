@@ -14,11 +14,11 @@ struct piper_draw {
   uint64_t seed, step;
 };
 
-template <class T, int count> struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) piper_piece {
+template <class T, int count> struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) piper_tile {
   T at[count];
 };
-template <int count, class T> PIPER_DEVICE piper_piece<T, count> piper_read(const T* from) { return *(const piper_piece<T, count>*)from; }
-template <class T, int count> PIPER_DEVICE void piper_write(T* to, const piper_piece<T, count>& piece) { *(piper_piece<T, count>*)to = piece; }
+template <int count, class T> PIPER_DEVICE piper_tile<T, count> piper_read(const T* from) { return *(const piper_tile<T, count>*)from; }
+template <class T, int count> PIPER_DEVICE void piper_write(T* to, const piper_tile<T, count>& tile) { *(piper_tile<T, count>*)to = tile; }
 
 /* An index out of range was reported by an earlier check; it must not be followed. */
 PIPER_DEVICE int64_t piper_within(int64_t index, int64_t count) { return (uint64_t)index < (uint64_t)count ? index : 0; }

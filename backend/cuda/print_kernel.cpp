@@ -38,14 +38,14 @@ class CudaPrinter : StatementPrinter {
   std::string seed() const override { return "draw->seed"; }
   std::string step() const override { return "draw->step"; }
   std::string index(const Statement& s) const override { return !own_index_.empty() ? own_index_ : "piper_within(" + registers_[static_cast<std::size_t>(s.access.index)] + ", " + number(bound(s)) + ")"; }
-  bool stands_alone(const Statement& s) const override { return in_piece(s); }
+  bool stands_alone(const Statement& s) const override { return in_tile(s); }
   std::int64_t bound(const Statement& s) const;
-  bool in_piece(const Statement& s) const;
-  std::string piece(std::size_t i) const { return registers_[i] + "_piece"; }
+  bool in_tile(const Statement& s) const;
+  std::string tile(std::size_t i) const { return registers_[i] + "_piece"; }
   bool draws_at_once(const Statement& s) const;
   std::string drawn(std::size_t i) const { return registers_[i] + "_drawn"; }
   /// The address of a vector in memory.
-  std::string piece_place(const Statement& s);
+  std::string tile_place(const Statement& s);
   void mark_line(const Statement& s);
   void statement(std::size_t i);
   void effect(std::size_t i);
@@ -98,7 +98,7 @@ std::int64_t CudaPrinter::bound(const Statement& s) const {
   return body_.buffers[s.access.buffer].elements / s.access.index_stride;
 }
 
-bool CudaPrinter::in_piece(const Statement& s) const {
+bool CudaPrinter::in_tile(const Statement& s) const {
   if (vector_ == 1 || (s.code != Code::load && s.code != Code::store) || s.row || !s.access.guard.strides.empty() || s.access.strides.back() != 1) return false;
   if (s.access.index >= 0 && !gives_row_value(kernel_.statements[static_cast<std::size_t>(s.access.index)])) return false;
   bool aligned = s.access.offset % vector_ == 0 && s.access.index_stride % vector_ == 0;
@@ -112,7 +112,7 @@ bool CudaPrinter::draws_at_once(const Statement& s) const {
   return std::all_of(s.element_strides.begin(), s.element_strides.end() - 1, [](std::int64_t stride) { return stride % 4 == 0; });
 }
 
-std::string CudaPrinter::piece_place(const Statement& s) {
+std::string CudaPrinter::tile_place(const Statement& s) {
   const std::string kept = std::exchange(variables_[last()], "j0");
   std::string text = buffers_.at(s.access.buffer) + " + (" + place(s) + ")";
   variables_[last()] = kept;
@@ -132,8 +132,8 @@ void CudaPrinter::mark_line(const Statement& s) {
 
 void CudaPrinter::effect(std::size_t i) {
   const Statement& s = kernel_.statements[i];
-  if (in_piece(s)) {
-    const std::string to = piece(i) + ".at[u]";
+  if (in_tile(s)) {
+    const std::string to = tile(i) + ".at[u]";
     return line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") + value(s, 0) + ";");
   }
   const std::string to = element(s);
@@ -153,7 +153,7 @@ void CudaPrinter::statement(std::size_t i) {
     case Code::row_first: return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + column() + " < " + name + "_lane) " + name + "_lane = " + column() + ";");
     default: break;
   }
-  const std::string text = in_piece(s) ? piece(i) + ".at[u]" : draws_at_once(s) ? "piper_kept(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + drawn(i) + "[u])" : expression(i);
+  const std::string text = in_tile(s) ? tile(i) + ".at[u]" : draws_at_once(s) ? "piper_kept(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + drawn(i) + "[u])" : expression(i);
   line("const " + c_type(s.dtype) + " " + name + " = " + text + ";");
 }
 
@@ -165,7 +165,7 @@ std::int64_t CudaPrinter::resident_threads() const {
     if (s.dtype == DType::f64) return 512;
     if (s.code != Code::load || s.row) continue;
     const bool unrolled = kernel_.form == Form::sums || kernel_.form == Form::scatter;
-    bytes += static_cast<std::int64_t>(tensor::dtype_bytes(body_.buffers[s.access.buffer].dtype)) * (in_piece(s) ? vector_ : 1) * (unrolled ? 4 : 1);
+    bytes += static_cast<std::int64_t>(tensor::dtype_bytes(body_.buffers[s.access.buffer].dtype)) * (in_tile(s) ? vector_ : 1) * (unrolled ? 4 : 1);
   }
   return 512 * bytes < 32768 ? 1024 : 512;
 }
@@ -209,7 +209,7 @@ void CudaPrinter::vector_of(const Range& pass) {
     for (std::size_t i = pass.first; i < pass.second; ++i) statement(i);
     return;
   }
-  const auto type = [&](const Statement& s) { return "piper_piece<" + c_type(body_.buffers[s.access.buffer].dtype) + ", " + number(vector_) + ">"; };
+  const auto type = [&](const Statement& s) { return "piper_tile<" + c_type(body_.buffers[s.access.buffer].dtype) + ", " + number(vector_) + ">"; };
   for (std::size_t i = pass.first; i < pass.second; ++i) {
     const Statement& s = statements[i];
     if (draws_at_once(s)) {
@@ -218,11 +218,11 @@ void CudaPrinter::vector_of(const Range& pass) {
       line("piper_random_u32s<" + number(vector_) + ">(" + stream_key(s) + ", (uint64_t)(" + position(s.element_strides) + "), " + drawn(i) + ");");
       variables_[last()] = innermost;
     }
-    if (!in_piece(s)) continue;
-    if (s.code == Code::load) line("const " + type(s) + " " + piece(i) + " = piper_read<" + number(vector_) + ">(" + piece_place(s) + ");");
+    if (!in_tile(s)) continue;
+    if (s.code == Code::load) line("const " + type(s) + " " + tile(i) + " = piper_read<" + number(vector_) + ">(" + tile_place(s) + ");");
     if (s.code == Code::store) {
-      line(type(s) + " " + piece(i) + ";");
-      if (adds(s)) line("if (" + add_flag(s) + ") " + piece(i) + " = piper_read<" + number(vector_) + ">(" + piece_place(s) + ");");
+      line(type(s) + " " + tile(i) + ";");
+      if (adds(s)) line("if (" + add_flag(s) + ") " + tile(i) + " = piper_read<" + number(vector_) + ">(" + tile_place(s) + ");");
     }
   }
   out_ += "#pragma unroll\n";
@@ -231,7 +231,7 @@ void CudaPrinter::vector_of(const Range& pass) {
   for (std::size_t i = pass.first; i < pass.second; ++i) statement(i);
   close();
   for (std::size_t i = pass.first; i < pass.second; ++i) {
-    if (statements[i].code == Code::store && in_piece(statements[i])) line("piper_write(" + piece_place(statements[i]) + ", " + piece(i) + ");");
+    if (statements[i].code == Code::store && in_tile(statements[i])) line("piper_write(" + tile_place(statements[i]) + ", " + tile(i) + ");");
   }
 }
 

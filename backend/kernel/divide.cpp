@@ -115,12 +115,12 @@ class Division {
   std::vector<Kernel> run() {
     find_stores();
     if (has_few_long_rows()) reduce_apart();
-    std::vector<Kernel> pieces;
-    std::swap(pieces, out_);
+    std::vector<Kernel> tiles;
+    std::swap(tiles, out_);
     divide_effects();
-    std::swap(pieces, out_);
+    std::swap(tiles, out_);
     add_main();
-    out_.insert(out_.end(), std::make_move_iterator(pieces.begin()), std::make_move_iterator(pieces.end()));
+    out_.insert(out_.end(), std::make_move_iterator(tiles.begin()), std::make_move_iterator(tiles.end()));
     return std::move(out_);
   }
 
@@ -199,20 +199,20 @@ class Division {
       if (is_reduction(statement(i).code)) reductions[level[at(i)]].push_back(i);
     }
     for (const auto& [of, ids] : reductions) {
-      Copies piece = copies("reduce");
-      piece.whole = true;
+      Copies tile = copies("reduce");
+      tile.whole = true;
       std::map<Id, BufferIndex> made;
       for (const Id i : ids) {
         Statement clone = statement(i);
         for (Id& o : clone.operands) {
-          if (o >= 0) o = copy(piece, o);
+          if (o >= 0) o = copy(tile, o);
         }
         made[i] = buffers_.temporary(clone.dtype, product(nest_.rows), clone.name, "one per row");
         const DType dtype = clone.dtype;
-        append_store(piece.kernel, Code::store, made[i], dense(piece.kernel, row_loops(piece.kernel)), dtype, append(piece.kernel, std::move(clone)));
+        append_store(tile.kernel, Code::store, made[i], dense(tile.kernel, row_loops(tile.kernel)), dtype, append(tile.kernel, std::move(clone)));
       }
       apart_.insert(made.begin(), made.end());
-      finish(std::move(piece.kernel));
+      finish(std::move(tile.kernel));
     }
   }
 
@@ -239,11 +239,11 @@ class Division {
   bool stands_alone(const Statement& s) const { return s.code == Code::store && buffers_.shared(s.access.buffer); }
 
   void add_store(const Statement& s) {
-    Copies piece = copies("store");
+    Copies tile = copies("store");
     Statement effect = s;
-    effect.operands[0] = copy(piece, s.operands[0]);
-    append(piece.kernel, std::move(effect));
-    finish(std::move(piece.kernel));
+    effect.operands[0] = copy(tile, s.operands[0]);
+    append(tile.kernel, std::move(effect));
+    finish(std::move(tile.kernel));
   }
 
   void add_main() {
@@ -282,14 +282,14 @@ class Division {
     append_store(order.kernel, Code::store, runs.order, dense(order.kernel, std::vector<bool>(num_loops(order.kernel), true)), DType::i64, index);
     finish(std::move(order.kernel));
 
-    Copies piece = copies("scatter");
-    piece.kernel.runs = runs;
-    piece.kernel.form = Form::scatter;
+    Copies tile = copies("scatter");
+    tile.kernel.runs = runs;
+    tile.kernel.form = Form::scatter;
     Statement effect = s;
-    effect.operands[0] = copy(piece, s.operands[0]);
-    effect.access.index = copy(piece, s.access.index);
-    append(piece.kernel, effect);
-    finish(std::move(piece.kernel));
+    effect.operands[0] = copy(tile, s.operands[0]);
+    effect.access.index = copy(tile, s.access.index);
+    append(tile.kernel, effect);
+    finish(std::move(tile.kernel));
     if (!runs.several()) return;
 
     Copies join = copies("join");
@@ -304,9 +304,9 @@ class Division {
   }
 
   void total(const Statement& s) {
-    Copies piece = copies("total");
-    Kernel& kernel = piece.kernel;
-    const Id x = copy(piece, s.operands[0]);
+    Copies tile = copies("total");
+    Kernel& kernel = tile.kernel;
+    const Id x = copy(tile, s.operands[0]);
     if (gives_row_value(kernel.statements[at(x)])) rows_to_columns(kernel);
     collapse(kernel);
     Id sum = append_op(kernel, Code::row_sum, DType::f64, x, "sum");
@@ -329,13 +329,13 @@ class Division {
   }
 
   void add_sums(const std::vector<Id>& effects, bool row) {
-    Copies piece = copies("sum");
+    Copies tile = copies("sum");
     for (const Id i : effects) {
       Statement effect = statement(i);
-      effect.operands[0] = copy(piece, effect.operands[0]);
-      append(piece.kernel, std::move(effect));
+      effect.operands[0] = copy(tile, effect.operands[0]);
+      append(tile.kernel, std::move(effect));
     }
-    Kernel& kernel = piece.kernel;
+    Kernel& kernel = tile.kernel;
     if (row) drop_columns(kernel);
     // The loops of the result, then the longest summed loop.
     const std::vector<std::int64_t> strides = kernel.statements.back().access.strides;
@@ -501,7 +501,7 @@ class Division {
   }
 
   /// Whether `vector` neighbours along the innermost loop are contiguous and aligned.
-  static bool in_one_piece(const Kernel& kernel, const Statement& s, std::int64_t vector) {
+  static bool in_one_tile(const Kernel& kernel, const Statement& s, std::int64_t vector) {
     if ((s.code != Code::load && s.code != Code::store) || s.row || !s.access.guard.strides.empty() || s.access.strides.back() != 1) return false;
     if (s.access.index >= 0 && !gives_row_value(kernel.statements[at(s.access.index)])) return false;
     bool aligned = s.access.offset % vector == 0 && s.access.index_stride % vector == 0;
@@ -517,11 +517,11 @@ class Division {
       // The number of elements of the narrowest type in 16 bytes.
       std::size_t bytes = 8;
       for (const Statement& s : kernel.statements) {
-        if (in_one_piece(kernel, s, 1)) bytes = std::min(bytes, tensor::dtype_bytes(buffers_.at(s.access.buffer).dtype));
+        if (in_one_tile(kernel, s, 1)) bytes = std::min(bytes, tensor::dtype_bytes(buffers_.at(s.access.buffer).dtype));
       }
       for (lanes.vector = static_cast<std::int32_t>(16 / bytes); lanes.vector > 1; lanes.vector /= 2) {
-        const auto piece = [&](const Statement& s) { return in_one_piece(kernel, s, lanes.vector); };
-        if (kernel.columns.back() % lanes.vector == 0 && std::any_of(kernel.statements.begin(), kernel.statements.end(), piece)) break;
+        const auto tile = [&](const Statement& s) { return in_one_tile(kernel, s, lanes.vector); };
+        if (kernel.columns.back() % lanes.vector == 0 && std::any_of(kernel.statements.begin(), kernel.statements.end(), tile)) break;
       }
     }
     // Two vectors for each thread of a row, up to the size of a block.

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "ir/dag/terms.h"
 
 namespace piper::repl {
@@ -156,7 +156,7 @@ class OrderWriter {
   }
 
   const dag::Dag& dag_;
-  const dag::PieceTexts texts_;
+  const dag::SegmentTexts texts_;
   std::map<dag::NodeId, dag::NodeId> named_;
   Order order_;
 };

@@ -48,9 +48,9 @@ void Session::show(std::string picture) {
 
 void Session::say_interrupted() { say("interrupted\n"); }
 
-bool Session::tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<Piece>& pieces) {
+bool Session::tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments) {
   if (diagnostics.empty()) return true;
-  const Shown shown(locations, path, pieces);
+  const Shown shown(locations, path, fragments);
   std::vector<Diagnostic> told;
   for (const Diagnostic& diagnostic : diagnostics) told.push_back(shown.of(diagnostic));
   say(render_text(told, shown.locations().files()));
@@ -213,7 +213,7 @@ bool Session::load(const std::string& path) {
   const auto program = document_->program(&interrupt_);
   const bool whole = program.status == service::Status::done && program.value != nullptr && program.value->ok;
   if (program.status == service::Status::cancelled) say_interrupted();
-  tell(program.diagnostics, document_->locations(), sources_.path(), composed_.pieces);
+  tell(program.diagnostics, document_->locations(), sources_.path(), composed_.fragments);
   if (!whole) {
     workspace_.close(sources_.path());
     sources_ = before;
@@ -284,7 +284,7 @@ bool Session::define(const Entry& entry) {
     if (program.status == service::Status::cancelled) say_interrupted();
     return tell(program.diagnostics, document_->locations(), {}, {}) && false;
   }
-  const Shown shown(document_->locations(), sources_.path(), composed_.pieces);
+  const Shown shown(document_->locations(), sources_.path(), composed_.fragments);
   std::vector<Diagnostic> own, all;
   for (const Diagnostic& diagnostic : program.diagnostics) {
     all.push_back(with_session_hint(shown.of(diagnostic), shown));
@@ -322,7 +322,7 @@ bool Session::describe_definition(const std::string& name, bool again) {
     return true;
   }
   say("`" + name + "`" + done + "\n");
-  const bool good = tell(plan.diagnostics, chosen->document->locations(), sources_.path(), composed_.pieces);
+  const bool good = tell(plan.diagnostics, chosen->document->locations(), sources_.path(), composed_.fragments);
   if (plan.value == nullptr) return false;
   const auto simulated = simulate_orders(*chosen);
   if (simulated) say(chosen->title() + ": " + views::figures_line(simulated->timeline) + "\n");

@@ -80,7 +80,7 @@ class Session {
     return tell(sink.sorted(), none, {}, {});
   }
   /// Prints diagnostics with the reader's files and lines; true if none is an error.
-  bool tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<Piece>& pieces);
+  bool tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments);
 
   /// The train or schedule of that name, of the session or else of the library; without a name the last one, or the only one of the session. Nothing, and a
   /// message, if there is none.

@@ -119,7 +119,7 @@ std::optional<Chosen> Session::choose(const std::string& written) {
 bool Session::finish(service::Status status, const std::vector<Diagnostic>& diagnostics, const service::Document& document) {
   if (status == service::Status::cancelled) throw Cancelled();
   const bool own = &document == document_.get();
-  const bool good = tell(diagnostics, document.locations(), own ? sources_.path() : std::string(), own ? composed_.pieces : std::vector<Piece>());
+  const bool good = tell(diagnostics, document.locations(), own ? sources_.path() : std::string(), own ? composed_.fragments : std::vector<SourceFragment>());
   return good && status == service::Status::done;
 }
 
@@ -173,7 +173,7 @@ bool Session::set_machine(const std::string& word) {
 }
 
 Shown Session::shown(const Chosen& chosen) const {
-  return chosen.in_session ? Shown(chosen.document->locations(), sources_.path(), composed_.pieces) : Shown(chosen.document->locations(), {}, {});
+  return chosen.in_session ? Shown(chosen.document->locations(), sources_.path(), composed_.fragments) : Shown(chosen.document->locations(), {}, {});
 }
 
 bool Session::set_model(const std::string& name) {

@@ -93,9 +93,9 @@ Session::Probe Session::probe(std::span<const Binding> bindings, const std::stri
     }
   }
   append_glue(made.composed, "def session_selector(s: selector) -> selector { return s }\n" + head);
-  for (const Binding& binding : bindings) append_piece(made.composed, binding.name, binding.text);
+  for (const Binding& binding : bindings) append_fragment(made.composed, binding.name, binding.text);
   append_glue(made.composed, before);
-  append_piece(made.composed, last_name, last);
+  append_fragment(made.composed, last_name, last);
   append_glue(made.composed, after + "}\n");
   for (const lower::Override& value : values_) {
     const bool known = std::any_of(made.values.begin(), made.values.end(), [&](const lower::Override& other) { return other.name == value.name; });
@@ -135,7 +135,7 @@ Session::Evaluated Session::evaluate_with(std::span<const Binding> bindings, con
   told.insert(told.end(), done.diagnostics.begin(), done.diagnostics.end());
   if (!result.text.empty()) return result;
   // Diagnostics of generated lines would only confuse, if there are others.
-  const Shown shown(document->locations(), path, probed.composed.pieces);
+  const Shown shown(document->locations(), path, probed.composed.fragments);
   std::vector<Diagnostic> all, own;
   for (const Diagnostic& diagnostic : told) {
     if (diagnostic.severity != Severity::error) continue;
@@ -221,7 +221,7 @@ bool Session::show_order(const std::string& expression) {
   });
   const auto plan = document->plan({request, dag::Level::ordered, false}, &interrupt_);
   if (plan.status == service::Status::cancelled) throw Cancelled();
-  tell(plan.diagnostics, document->locations(), path, probed.composed.pieces);
+  tell(plan.diagnostics, document->locations(), path, probed.composed.fragments);
   if (plan.value == nullptr) return false;
   say(views::grid_text(passes::orders_table(plan.value->dag), plan.value->dag, screen(), costs_));
   return true;

@@ -51,23 +51,23 @@ std::vector<Declaration> declarations_of(const std::string& text) {
 
 void append_glue(Composed& to, std::string_view text) { to.text += text; }
 
-void append_piece(Composed& to, std::string name, std::string_view text) {
-  to.pieces.push_back({std::move(name), std::string(text), static_cast<std::uint32_t>(to.text.size())});
+void append_fragment(Composed& to, std::string name, std::string_view text) {
+  to.fragments.push_back({std::move(name), std::string(text), static_cast<std::uint32_t>(to.text.size())});
   to.text += text;
   if (text.empty() || text.back() != '\n') to.text += "\n";
 }
 
-Shown::Shown(const LocationTable& locations, std::string_view path, const std::vector<Piece>& pieces) {
+Shown::Shown(const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments) {
   const SourceTable& files = locations.files();
   composed_ = files.find(path);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const FileId file = FileId::at(i);
     if (file == composed_) {
       files_.push_back({});
-      for (const Piece& piece : pieces) {
-        begins_.push_back(piece.begin);
-        lengths_.push_back(static_cast<std::uint32_t>(piece.text.size()));
-        piece_files_.push_back(shown_.files().add(piece.name, piece.text));
+      for (const SourceFragment& fragment : fragments) {
+        begins_.push_back(fragment.begin);
+        lengths_.push_back(static_cast<std::uint32_t>(fragment.text.size()));
+        fragment_files_.push_back(shown_.files().add(fragment.name, fragment.text));
       }
       whole_ = shown_.files().add("session", std::string(files.text(file)));
     } else if (files.has_text(file)) {
@@ -88,9 +88,9 @@ SourceRange Shown::of(SourceRange range) const {
   const auto above = std::upper_bound(begins_.begin(), begins_.end(), range.begin);
   const SourceRange between{whole_, range.begin, range.end};
   if (above == begins_.begin()) return between;
-  const auto piece = static_cast<std::size_t>(above - begins_.begin()) - 1;
-  if (range.end > begins_[piece] + lengths_[piece]) return between;
-  return {piece_files_[piece], range.begin - begins_[piece], range.end - begins_[piece]};
+  const auto fragment = static_cast<std::size_t>(above - begins_.begin()) - 1;
+  if (range.end > begins_[fragment] + lengths_[fragment]) return between;
+  return {fragment_files_[fragment], range.begin - begins_[fragment], range.end - begins_[fragment]};
 }
 
 Diagnostic Shown::of(Diagnostic diagnostic) const {
@@ -163,11 +163,11 @@ Composed Sources::composed() const {
     for (const Declaration& declaration : declarations_of(file_text_)) {
       if (is_typed(declaration.name)) std::fill(text.begin() + declaration.begin, text.begin() + declaration.end, ' ');
     }
-    made.pieces.push_back({file_, file_text_, 0});
+    made.fragments.push_back({file_, file_text_, 0});
     made.text = std::move(text);
     if (!made.text.empty() && made.text.back() != '\n') made.text += "\n";
   }
-  for (const Typed& typed : typed_) append_piece(made, typed.name, typed.text);
+  for (const Typed& typed : typed_) append_fragment(made, typed.name, typed.text);
   return made;
 }
 

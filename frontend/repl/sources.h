@@ -27,18 +27,18 @@ struct Declaration {
 std::vector<Declaration> declarations_of(const std::string& text);
 
 /// A part of the session's text, with the reader's name for it.
-struct Piece {
+struct SourceFragment {
   std::string name, text;
   std::uint32_t begin = 0;
 };
 
 struct Composed {
   std::string text;
-  std::vector<Piece> pieces;  // ascending
+  std::vector<SourceFragment> fragments;  // ascending
 };
 
 /// Adds a piece of its own, which ends its line.
-void append_piece(Composed& to, std::string name, std::string_view text);
+void append_fragment(Composed& to, std::string name, std::string_view text);
 /// Adds text that no reader wrote.
 void append_glue(Composed& to, std::string_view text);
 
@@ -46,7 +46,7 @@ void append_glue(Composed& to, std::string_view text);
 class Shown {
  public:
   /// `path`: the file that is composed of the pieces.
-  Shown(const LocationTable& locations, std::string_view path, const std::vector<Piece>& pieces);
+  Shown(const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments);
 
   const LocationTable& locations() const { return shown_; }
   SourceRange of(SourceRange range) const;
@@ -57,7 +57,7 @@ class Shown {
   std::optional<FileId> composed_;
   std::vector<std::uint32_t> begins_;  // of the pieces
   std::vector<std::uint32_t> lengths_;
-  std::vector<FileId> piece_files_;
+  std::vector<FileId> fragment_files_;
   FileId whole_;                       // for places in no piece: ids stay those of the table
   std::vector<FileId> files_;          // of the others, by their id in the table
 };

@@ -184,8 +184,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (!one_of(value, {"cost", "equal"})) return "`--stages " + value + "` is no rule: write `--stages cost` or `--stages equal`";
     arguments.stages = value;
   } else if (name == "--print-after") {
-    if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "rounds", "offload", "plan", "all"})) {
-      return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `rounds`, `offload`, `plan` or `all`";
+    if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "insert_collectives", "offload", "plan", "all"})) {
+      return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `insert_collectives`, `offload`, `plan` or `all`";
     }
     arguments.print_after = value;
   } else if (name == "--device") {

@@ -12,7 +12,7 @@ std::vector<std::string_view> choices_of(const OptionRow& option) {
     return {"text", "json"};
   }
   if (name == "--level") return {"built", "split", "placed", "communicating", "ordered", "planned"};
-  if (name == "--print-after") return {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "rounds", "offload", "plan", "all"};
+  if (name == "--print-after") return {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "insert_collectives", "offload", "plan", "all"};
   if (name == "--device") return {"cpu", "cuda"};
   if (name == "--transport") return {"local"};
   return {};

@@ -141,7 +141,7 @@ class DagView {
     };
     for (const dag::Chunk& chunk : dag_.chunks) {
       for (const dag::BodyId body : chunk.bodies) add(body);
-      add(chunk.lean);
+      add(chunk.recomputed_forward);
     }
     for (std::size_t i = 0; i < dag_.bodies.size(); ++i) add(dag::BodyId::at(i));
     return all;
@@ -188,8 +188,8 @@ class DagView {
       for (const tensor::ParamId param : bucket.params) bytes += dag_.param_types[param.index()].bytes();
       os_ << "bucket " << name(bucket.name) << ": " << counted(bucket.params.size(), dag_.frozen(bucket) ? "frozen parameter" : "parameter") << " " << bytes_text(bytes);
       for (std::size_t i = 0; i < bucket.owners.size(); ++i) os_ << (i == 0 ? " on " : ", ") << dag_.text(bucket.owners[i]);
-      os_ << layout(" made ", bucket.unreduced) << layout(" state ", bucket.state) << layout(" gradients ", bucket.gradients) << layout(" parameters ", bucket.parameters);
-      if (bucket.in_rounds()) os_ << " by " << std::string(directive::reduce_name(bucket.reduced));
+      os_ << layout(" unreduced ", bucket.unreduced) << layout(" state ", bucket.state) << layout(" gradients ", bucket.gradients) << layout(" parameters ", bucket.parameters);
+      if (bucket.gathered_per_use()) os_ << " by " << std::string(directive::reduce_name(bucket.reduced));
       if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
       if (bucket.state_on_host) os_ << " offloaded";
       end_line(bucket.loc);

@@ -92,10 +92,10 @@ static_assert(sizeof(Node) == 64);
 /// A region instance at the granularity that directives select: a convex part of the model with one innermost selected region.
 struct Chunk {
   RegionId region;          // of the model's region table, reduced to the selected names
-  std::uint32_t piece = 0;  // number among the segments of that region
+  std::uint32_t segment = 0;  // number among the segments of that region
   Symbol name;              // `stage2`, `stage2.block4.moe`, `.1` appended for segment 1
   std::array<BodyId, kPasses> bodies;  // by Pass; invalid if there is none. B = BI and BW in one
-  BodyId lean;              // F of the instances that have an R: it keeps only the values that R reads
+  BodyId recomputed_forward;              // F of the instances that have an R: it keeps only the values that R reads
   LocId loc;
 };
 
@@ -122,7 +122,7 @@ struct Bucket {
 
   bool sharded() const { return !state.replicated() || !parameters.replicated(); }
   /// It is reduced or gathered once per gathered interval, not once per step.
-  bool in_rounds() const { return !gradients.replicated() || !parameters.replicated(); }
+  bool gathered_per_use() const { return !gradients.replicated() || !parameters.replicated(); }
 };
 
 struct Stream {
@@ -170,12 +170,12 @@ struct Dag {
   std::vector<Input> edges;                            // pool; a node's inputs are consecutive, ascending by port
   std::vector<std::pair<NodeId, NodeId>> temporal;     // (before, after): requested or chosen order on one rank
   /// An all-gather of sharded parameters that an order places: after `after`, in place of `whole` for `uses`.
-  struct PlacedGather {
+  struct GatherInterval {
     NodeId whole;  // the all-gather of the whole step
     std::vector<NodeId> uses, after;
     LocId loc;
   };
-  std::vector<PlacedGather> placed_gathers;            // from the orders until gathered intervals are made from them; empty at the end of every level
+  std::vector<GatherInterval> gather_intervals;            // from the orders until gathered intervals are made from them; empty at the end of every level
   std::vector<Comm> comms;
   std::vector<NodeId> order;                           // ordered: the global linear order of all nodes
   std::vector<std::uint32_t> group;                    // ordered: overlap group per node (numbered per rank from 0), kNoGroup outside; empty: none

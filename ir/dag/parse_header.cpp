@@ -18,8 +18,8 @@ class HeaderParser {
   void parse() {
     reader_.expect("pir");
     const TextReader::Token version = reader_.peek();
-    if (reader_.integer("a version") != 1) {
-      return reader_.fail(Code::unsupported_dag_version, version, "version `{}` of the text is not known; this is version `1`", version.text);
+    if (reader_.integer("a version") != 2) {
+      return reader_.fail(Code::unsupported_dag_version, version, "version `{}` of the text is not known; this is version `2`", version.text);
     }
     const TextReader::Token where = reader_.peek();
     const std::string_view level = reader_.name("a level");
@@ -33,7 +33,7 @@ class HeaderParser {
     for (const auto& [token, chunk, pass] : chunk_bodies_) {
       const auto body = names_.bodies.find(token.text);
       if (body == names_.bodies.end()) return reader_.fail(Code::unknown_dag_name, token, "`{}` is not a body of this text", token.text);
-      (pass == kLean ? dag_.chunks[chunk].lean : dag_.chunks[chunk].bodies[pass]) = BodyId(body->second);
+      (pass == kRecomputed ? dag_.chunks[chunk].recomputed_forward : dag_.chunks[chunk].bodies[pass]) = BodyId(body->second);
     }
   }
 
@@ -192,8 +192,8 @@ class HeaderParser {
         chunk.region = dag_.regions.child(chunk.region, name, index);
       } while (!reader_.failed() && reader_.accept("."));
     }
-    if (reader_.accept("piece")) chunk.piece = static_cast<std::uint32_t>(reader_.integer("a number", 0, kMax32));
-    const std::string name = chunk_name(dag_.regions, chunk.region, chunk.piece, reader_.context().symbols);
+    if (reader_.accept("segment")) chunk.segment = static_cast<std::uint32_t>(reader_.integer("a number", 0, kMax32));
+    const std::string name = chunk_name(dag_.regions, chunk.region, chunk.segment, reader_.context().symbols);
     if (!reader_.failed() && name != reader_.context().text(chunk.name)) {
       return reader_.fail(Code::misnamed_dag_value, called, "the chunk is called `{}`, but its region makes it `{}`", called.text, name);
     }
@@ -204,9 +204,9 @@ class HeaderParser {
       chunk_bodies_.push_back({reader_.peek(), dag_.chunks.size(), pass});
       reader_.name("a body");
     }
-    if (reader_.accept("lean")) {
+    if (reader_.accept("recomputed")) {
       reader_.expect("@");
-      chunk_bodies_.push_back({reader_.peek(), dag_.chunks.size(), kLean});
+      chunk_bodies_.push_back({reader_.peek(), dag_.chunks.size(), kRecomputed});
       reader_.name("a body");
     }
     chunk.loc = reader_.location(declared_);
@@ -251,11 +251,11 @@ class HeaderParser {
   /// `made <dp: +>`, `made <dp: +> state <dp: flat>`, `made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1`.
   void layouts(Bucket& bucket) {
     const auto layout = [&](std::string_view of) { return reader_.accept(of) ? reader_.layout(dag_.mesh, {}) : LayoutId(); };
-    bucket.unreduced = layout("made");
+    bucket.unreduced = layout("unreduced");
     bucket.state = layout("state");
     bucket.gradients = layout("gradients");
     bucket.parameters = layout("parameters");
-    if (bucket.in_rounds()) {
+    if (bucket.gathered_per_use()) {
       reader_.expect("by");
       const TextReader::Token where = reader_.peek();
       const std::optional<directive::Reduce> reduced = directive::parse_reduce(reader_.name("when gradients are reduced"));
@@ -293,9 +293,9 @@ class HeaderParser {
   struct ChunkBody {
     TextReader::Token token;
     std::size_t chunk;
-    std::size_t pass;  // or kLean
+    std::size_t pass;  // or kRecomputed
   };
-  static constexpr std::size_t kLean = kPasses;
+  static constexpr std::size_t kRecomputed = kPasses;
 
   TextReader& reader_;
   Dag& dag_;

@@ -35,7 +35,7 @@ class NodesParser {
     check_sources();
     check_names();
     order();
-    placed_gathers();
+    gather_intervals();
   }
 
  private:
@@ -297,17 +297,17 @@ class NodesParser {
     reader_.expect("}");
   }
 
-  void placed_gathers() {
+  void gather_intervals() {
     if (reader_.failed() || dag_.level != Level::ordered || !reader_.accept("gathers")) return;
     reader_.expect("{");
     while (!reader_.failed() && !reader_.at("}")) {
-      Dag::PlacedGather gather;
+      Dag::GatherInterval gather;
       gather.whole = names_.known_node(reader_);
       reader_.expect("for");
       gather.uses = known_nodes();
       if (reader_.accept("after")) gather.after = known_nodes();
       gather.loc = reader_.location();
-      dag_.placed_gathers.push_back(std::move(gather));
+      dag_.gather_intervals.push_back(std::move(gather));
     }
     reader_.expect("}");
   }

@@ -51,7 +51,7 @@ class PlanParser {
     if (reader_.accept("over")) communicator.axes = parse_axes(reader_, dag_.mesh);
     if (reader_.accept("stream")) communicator.stream = StreamId(NodeNames::find(reader_, names_.streams, "a stream"));
     if (reader_.accept("window")) communicator.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
-    if (reader_.accept("least")) communicator.min_window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
+    if (reader_.accept("min")) communicator.min_window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
     communicator.loc = reader_.location();
     reader_.expect("{");
     while (!reader_.failed() && !reader_.at("}")) {

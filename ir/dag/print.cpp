@@ -25,7 +25,7 @@ class Printer : NamePrinter {
   using NamePrinter::NamePrinter;
 
   void print(std::span<const directive::Directive> directives) {
-    os_ << "pir 1 " << ref(level_name(dag_.level));
+    os_ << "pir 2 " << ref(level_name(dag_.level));
     if (dag_.forward_only) os_ << " forward_only";
     os_ << '\n';
     directive::print(dag_.settings, os_, *dag_.context);
@@ -140,15 +140,15 @@ class Printer : NamePrinter {
     symbol(chunk.name);
     os_ << " of ";
     region(chunk.region);
-    if (chunk.piece > 0) os_ << " piece " << chunk.piece;
+    if (chunk.segment > 0) os_ << " segment " << chunk.segment;
     for (std::size_t pass = 0; pass < kPasses; ++pass) {
       if (!chunk.bodies[pass].valid()) continue;
       os_ << ' ' << ref(pass_name(static_cast<Pass>(pass))) << " @";
       symbol(dag_.bodies[chunk.bodies[pass].index()].name);
     }
-    if (chunk.lean.valid()) {
-      os_ << " lean @";
-      symbol(dag_.bodies[chunk.lean.index()].name);
+    if (chunk.recomputed_forward.valid()) {
+      os_ << " recomputed @";
+      symbol(dag_.bodies[chunk.recomputed_forward.index()].name);
     }
     end_line(chunk.loc);
   }
@@ -172,11 +172,11 @@ class Printer : NamePrinter {
       os_ << (i == 0 ? " on " : ", ");
       devices(bucket.owners[i]);
     }
-    layout(" made ", bucket.unreduced);
+    layout(" unreduced ", bucket.unreduced);
     layout(" state ", bucket.state);
     layout(" gradients ", bucket.gradients);
     layout(" parameters ", bucket.parameters);
-    if (bucket.in_rounds()) os_ << " by " << ref(directive::reduce_name(bucket.reduced));
+    if (bucket.gathered_per_use()) os_ << " by " << ref(directive::reduce_name(bucket.reduced));
     if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
     if (bucket.state_on_host) os_ << " offloaded";
     end_line(bucket.loc);
@@ -232,14 +232,14 @@ class Printer : NamePrinter {
       }
       os_ << "}\n";
     }
-    placed_gathers();
+    gather_intervals();
   }
 
   /// Present between the orders and the gathered intervals that follow from them.
-  void placed_gathers() {
-    if (dag_.placed_gathers.empty()) return;
+  void gather_intervals() {
+    if (dag_.gather_intervals.empty()) return;
     os_ << "gathers {\n";
-    for (const Dag::PlacedGather& gather : dag_.placed_gathers) {
+    for (const Dag::GatherInterval& gather : dag_.gather_intervals) {
       os_ << "  ";
       node_name(gather.whole);
       node_list(" for ", gather.uses);

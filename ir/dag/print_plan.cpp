@@ -79,7 +79,7 @@ class PlanPrinter {
       os_ << " stream ";
       names_.symbol(dag_.streams[communicator.stream.index()].name);
     }
-    if (pair) os_ << " window " << communicator.window << " least " << communicator.min_window;
+    if (pair) os_ << " window " << communicator.window << " min " << communicator.min_window;
     names_.location(communicator.loc);
     os_ << " {\n";
     for (const CommId comm : communicator.comms) {

@@ -4,14 +4,14 @@
 
 namespace piper::dag {
 
-std::string chunk_name(const RegionTable& regions, RegionId region, std::uint32_t piece, const SymbolTable& symbols) {
+std::string chunk_name(const RegionTable& regions, RegionId region, std::uint32_t segment, const SymbolTable& symbols) {
   std::string name;
   for (RegionId r = region; r.valid(); r = regions.parent(r)) {
     const std::string one = std::string(symbols.text(regions.name(r))) + std::to_string(regions.index(r));
     name = name.empty() ? one : one + "." + name;
   }
   if (name.empty()) name = "model";
-  return piece > 0 ? name + "." + std::to_string(piece) : name;
+  return segment > 0 ? name + "." + std::to_string(segment) : name;
 }
 
 std::uint32_t input_ports(const Dag& dag, const Node& node) {

@@ -10,12 +10,12 @@ std::string_view part_name(CommClass part) {
 }
 
 std::string_view reduce_name(Reduce reduce) {
-  constexpr std::string_view kNames[] = {"step", "each", "run"};
+  constexpr std::string_view kNames[] = {"step", "microbatch", "unit"};
   return kNames[static_cast<std::size_t>(reduce)];
 }
 
 std::optional<Reduce> parse_reduce(std::string_view name) {
-  for (const Reduce reduce : {Reduce::step, Reduce::each, Reduce::run}) {
+  for (const Reduce reduce : {Reduce::step, Reduce::microbatch, Reduce::unit}) {
     if (reduce_name(reduce) == name) return reduce;
   }
   return std::nullopt;

@@ -113,7 +113,7 @@ bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Sele
 
 /// When gradients are summed over the replicas: once per step, after each backward, or after each run. A run is the uses of a unit's parameters with
 /// no other work of its devices between them, in issue order.
-enum class Reduce : std::uint8_t { step, each, run };
+enum class Reduce : std::uint8_t { step, microbatch, unit };
 std::string_view reduce_name(Reduce reduce);
 std::optional<Reduce> parse_reduce(std::string_view name);
 

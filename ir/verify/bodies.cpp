@@ -27,7 +27,7 @@ class Bodies {
         bool& known = seen[body.index()][static_cast<std::size_t>(pass)];
         if (!std::exchange(known, true) && !facts_.enough()) one(chunk, pass, dag_.bodies[body.index()]);
       });
-      lean(chunk);
+      recomputed_forward(chunk);
     }
     if (!facts_.ok()) return;
     find_makers();
@@ -54,7 +54,7 @@ class Bodies {
     for (const Pass pass : kAllPasses) {
       if (const dag::BodyId body = chunk.bodies[static_cast<std::size_t>(pass)]; body.valid()) visit(pass, body);
     }
-    if (chunk.lean.valid()) visit(Pass::F, chunk.lean);
+    if (chunk.recomputed_forward.valid()) visit(Pass::F, chunk.recomputed_forward);
   }
 
   const dag::Body* body_of(dag::BodyId id) const { return id.valid() ? &dag_.bodies[id.index()] : nullptr; }
@@ -130,9 +130,9 @@ class Bodies {
   }
 
   /// A lean forward omits the saved values that an `R` recomputes; a forward-only program saves nothing.
-  void lean(const dag::Chunk& chunk) {
-    if (dag_.forward_only || !chunk.lean.valid() || body_of(chunk, Pass::R) != nullptr) return;
-    wrong(Code::wrong_recompute, chunk.loc, "chunk `{}` has the lean forward `{}`, and no `R` that makes again what it leaves out", facts_.text(chunk.name), facts_.text(dag_.bodies[chunk.lean.index()].name));
+  void recomputed_forward(const dag::Chunk& chunk) {
+    if (dag_.forward_only || !chunk.recomputed_forward.valid() || body_of(chunk, Pass::R) != nullptr) return;
+    wrong(Code::wrong_recompute, chunk.loc, "chunk `{}` has the recomputed forward `{}`, and no `R` that makes again what it leaves out", facts_.text(chunk.name), facts_.text(dag_.bodies[chunk.recomputed_forward.index()].name));
   }
 
   // ---- gradients
@@ -181,7 +181,7 @@ class Bodies {
   /// The outputs of a chunk for other chunks do not depend on how its instances run.
   void alike(const dag::Chunk& chunk) {
     const dag::Body *const forward = body_of(chunk, Pass::F), *const whole = body_of(chunk, Pass::B), *const inputs = body_of(chunk, Pass::BI), *const weights = body_of(chunk, Pass::BW);
-    if (chunk.lean.valid() && forward != nullptr) same_results(chunk, {forward}, {body_of(chunk.lean)});
+    if (chunk.recomputed_forward.valid() && forward != nullptr) same_results(chunk, {forward}, {body_of(chunk.recomputed_forward)});
     if (whole != nullptr && (inputs != nullptr || weights != nullptr)) same_results(chunk, {whole}, {inputs, weights});
   }
 
@@ -251,16 +251,16 @@ class Bodies {
     bool any_shared = false;
     for_each_body(chunk, [&](Pass, dag::BodyId body) { any_shared = any_shared || facts_.shared_body[body.index()]; });
     if (any_shared) return;
-    const dag::Body *const forward = body_of(chunk, Pass::F), *const again = body_of(chunk, Pass::R), *const lean = body_of(chunk.lean), *const inputs = body_of(chunk, Pass::BI);
+    const dag::Body *const forward = body_of(chunk, Pass::F), *const again = body_of(chunk, Pass::R), *const recomputed_forward = body_of(chunk.recomputed_forward), *const inputs = body_of(chunk, Pass::BI);
     std::vector<std::vector<const dag::Body*>> ways;  // the ways in which a forward and an `R` may leave values to a backward
-    if (again == nullptr || lean != nullptr) ways.push_back({forward});
+    if (again == nullptr || recomputed_forward != nullptr) ways.push_back({forward});
     if (again != nullptr) {
-      const dag::Body* const kept = lean != nullptr ? lean : forward;
+      const dag::Body* const kept = recomputed_forward != nullptr ? recomputed_forward : forward;
       ways.push_back({kept, again});
       connect(chunk, c, *again, Pass::R, {kept});
     }
     if (forward != nullptr) connect(chunk, c, *forward, Pass::F, {});
-    if (lean != nullptr) connect(chunk, c, *lean, Pass::F, {});
+    if (recomputed_forward != nullptr) connect(chunk, c, *recomputed_forward, Pass::F, {});
     for (std::vector<const dag::Body*>& way : ways) {
       for (const Pass pass : {Pass::B, Pass::BI, Pass::BW}) {
         if (pass == Pass::BW && inputs != nullptr) way.push_back(inputs);

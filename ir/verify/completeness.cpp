@@ -41,7 +41,7 @@ class Completeness {
   struct Cell {
     std::uint32_t chunk, index;
     Pass pass;
-    bool lean;  // an F that keeps no value which R recomputes
+    bool recomputed_forward;  // an F that keeps no value which R recomputes
   };
 
   /// `F.stage0.mb3` for an instance that has no node.
@@ -66,7 +66,7 @@ class Completeness {
       if (!runs_body(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
       if (!loss_sums_[node.body.index()].empty()) summing_.push_back(NodeId::at(i));
-      cells.push_back({node.chunk.value(), 0, node.pass, node.pass == Pass::F && node.body == dag_.chunks[node.chunk.index()].lean});
+      cells.push_back({node.chunk.value(), 0, node.pass, node.pass == Pass::F && node.body == dag_.chunks[node.chunk.index()].recomputed_forward});
       std::uint32_t mask = 0;
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
         if (node.instance.at[d] == Instance::kNone) continue;
@@ -83,7 +83,7 @@ class Completeness {
                     facts_.name(NodeId(first_node[node.chunk.index()])));
         return;
       }
-      if (!cells.back().lean && dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(node.pass)] != node.body) {
+      if (!cells.back().recomputed_forward && dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(node.pass)] != node.body) {
         facts_.sink.report(Code::incomplete_instances, node.loc, "`{}` runs a body that its chunk does not have for this pass", facts_.name(NodeId::at(i)));
         return;
       }
@@ -104,9 +104,9 @@ class Completeness {
       base[c + 1] = base[c] + count;
     }
     std::vector<std::array<std::uint8_t, kPasses>> seen(base[n]);
-    std::vector<bool> lean(base[n]);
+    std::vector<bool> recomputed_forward(base[n]);
     for (const Cell& cell : cells) {
-      if (cell.lean) lean[base[cell.chunk] + cell.index] = true;
+      if (cell.recomputed_forward) recomputed_forward[base[cell.chunk] + cell.index] = true;
       std::uint8_t& count = seen[base[cell.chunk] + cell.index][static_cast<std::size_t>(cell.pass)];
       if (count < 2) ++count;
     }
@@ -133,7 +133,7 @@ class Completeness {
           for (const Pass pass : {Pass::R, Pass::B, Pass::BI, Pass::BW}) need(pass, false);
           continue;
         }
-        need(Pass::R, lean[k] || (has(Pass::R) && !chunk.lean.valid()));
+        need(Pass::R, recomputed_forward[k] || (has(Pass::R) && !chunk.recomputed_forward.valid()));
         const bool can_split = has(Pass::BI) || has(Pass::BW);
         const bool split = can_split && (!has(Pass::B) || count(Pass::BI) > 0 || count(Pass::BW) > 0);
         need(Pass::B, has(Pass::B) && !split);

@@ -129,7 +129,7 @@ void check_completeness(Facts& facts);
 /// Every contribution to a gradient once, on the way to its update. Fills `added_to`.
 void check_gradients(Facts& facts);
 /// All-gathers and reductions of sharded buckets, and copies to the host, are named by work that they serve.
-void check_rounds(Facts& facts);
+void check_gather_intervals(Facts& facts);
 /// Chunks that share a body: each uses its own parameters, inputs and neighbours.
 void check_instances(Facts& facts);
 /// Masked losses: their divisor is the count over the whole batch.

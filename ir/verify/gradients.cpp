@@ -42,8 +42,8 @@ class Gradients {
     // Parameters sharded at rest may have any number of all-gathers, as readers need; else one follows each update of shards.
     if (owners && (!dag_.forward_only || kept_sharded(b))) per_owner(b, gathers_[b], "gather", true);
     if (dag_.forward_only || dag_.frozen(dag_.buckets[b]) || (owners && !reduction(b)) || !added_once(b)) return;
-    for (const NodeId scatter : scatters_[b]) of_its_round(b, scatter);
-    for (const NodeId blocks : blocks_[b]) all_rounds(b, blocks);
+    for (const NodeId scatter : scatters_[b]) of_its_interval(b, scatter);
+    for (const NodeId blocks : blocks_[b]) all_intervals(b, blocks);
     for (const NodeId reduce : reduces_[b]) reads(b, reduce, scattered(b) ? Left::blocks : Left::sums);
     for (const auto* readers : {&updates_[b], &squares_[b]}) {
       for (const NodeId reader : *readers) reads(b, reader, all_reduced(b) ? Left::reduced : scattered(b) ? Left::blocks : Left::sums);
@@ -101,9 +101,9 @@ class Gradients {
       facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one owner that shard the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
       return false;
     }
-    const bool rounds = everywhere ? kept_sharded(b) : summed_in_shards(b);
+    const bool intervals = everywhere ? kept_sharded(b) : summed_in_shards(b);
     for (std::size_t h = 0; h < count.size() && scattered(b); ++h) {
-      if (rounds && (everywhere || count[h] > 0)) continue;
+      if (intervals && (everywhere || count[h] > 0)) continue;
       if (count[h] == 1 || (count[h] == 0 && !everywhere && all_reduced(b))) continue;
       facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its owner `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.owners[h]));
       return false;
@@ -118,7 +118,7 @@ class Gradients {
   }
 
   /// The reductions of this owner belong to gathered intervals.
-  bool by_rounds(std::size_t b, DeviceSetId owner) const {
+  bool by_intervals(std::size_t b, DeviceSetId owner) const {
     return std::any_of(scatters_[b].begin(), scatters_[b].end(), [&](NodeId id) { return facts_.node(id).devices == owner && facts_.node(id).chunk.valid(); });
   }
 
@@ -136,7 +136,7 @@ class Gradients {
     for (const DeviceSetId owner : owners) {
       const std::size_t sums = count_at(owner, sums_[b]), blocks = count_at(owner, blocks_[b]);
       if (!wanted(b, owner, sums, scattered(b) ? count_at(owner, scatters_[b]) : all_reduced(b) ? std::min<std::size_t>(sums, 1) : 1, "contributions")) return false;
-      if (!wanted(b, owner, blocks, by_rounds(b, owner) ? 1 : 0, "blocks")) return false;
+      if (!wanted(b, owner, blocks, by_intervals(b, owner) ? 1 : 0, "blocks")) return false;
     }
     return true;
   }
@@ -159,7 +159,7 @@ class Gradients {
     if (maker.subject.bucket().value() != b) return false;
     switch (wanted) {
       case Left::sums: return adds_in_place(maker.kind) && !dag_.adds_shards(maker);
-      case Left::blocks: return by_rounds(b, maker.devices) ? dag_.adds_shards(maker) : reduces_to_shards(maker.kind);
+      case Left::blocks: return by_intervals(b, maker.devices) ? dag_.adds_shards(maker) : reduces_to_shards(maker.kind);
       case Left::reduced: return reduces_members(maker.kind) && !reduces_to_shards(maker.kind);
     }
     return false;
@@ -181,7 +181,7 @@ class Gradients {
   }
 
   /// A reduce_scatter takes the sum that is named by the same work.
-  void of_its_round(std::size_t b, NodeId id) {
+  void of_its_interval(std::size_t b, NodeId id) {
     reads(b, id, Left::sums);
     const Node& node = facts_.node(id);
     if (node.num_inputs == 0) return;
@@ -191,15 +191,15 @@ class Gradients {
   }
 
   /// The sum of shards reads every reduce_scatter of the bucket at its owner once.
-  void all_rounds(std::size_t b, NodeId id) {
-    std::vector<NodeId> rounds, read;
+  void all_intervals(std::size_t b, NodeId id) {
+    std::vector<NodeId> intervals, read;
     for (const NodeId scatter : scatters_[b]) {
-      if (facts_.node(scatter).devices == facts_.node(id).devices) rounds.push_back(scatter);
+      if (facts_.node(scatter).devices == facts_.node(id).devices) intervals.push_back(scatter);
     }
     for (const Input& input : dag_.inputs_of(facts_.node(id))) read.push_back(input.source.node);
-    std::sort(rounds.begin(), rounds.end());
+    std::sort(intervals.begin(), intervals.end());
     std::sort(read.begin(), read.end());
-    if (rounds == read) return;
+    if (intervals == read) return;
     facts_.sink.report(Code::wrong_gradient, facts_.loc(id), "`{}` does not add each shard of bucket `{}` once", facts_.name(id), facts_.text(dag_.buckets[b].name));
   }
 

@@ -22,7 +22,7 @@ class Instances {
       for (const dag::BodyId body : dag_.chunks[c].bodies) {
         if (body.valid() && user_[body.index()] == kNone) user_[body.index()] = c;
       }
-      if (const dag::BodyId lean = dag_.chunks[c].lean; lean.valid() && user_[lean.index()] == kNone) user_[lean.index()] = c;
+      if (const dag::BodyId recomputed_forward = dag_.chunks[c].recomputed_forward; recomputed_forward.valid() && user_[recomputed_forward.index()] == kNone) user_[recomputed_forward.index()] = c;
     }
     for (std::size_t b = 0; b < dag_.bodies.size(); ++b) {
       for (std::uint32_t k = 0; k < dag_.bodies[b].outputs.size(); ++k) {

@@ -29,7 +29,7 @@ constexpr Attribute<Node> kOfNodes[] = {
 constexpr Attribute<dag::Bucket> kOfBuckets[] = {
     {"devices", Level::placed, [](const dag::Bucket& bucket) { return !bucket.owners.empty(); }},
     {"how its gradients are made", Level::placed, [](const dag::Bucket& bucket) { return !bucket.unreduced.replicated(); }},
-    {"what of it is cut", Level::placed, [](const dag::Bucket& bucket) { return bucket.sharded() || bucket.in_rounds(); }},
+    {"what of it is cut", Level::placed, [](const dag::Bucket& bucket) { return bucket.sharded() || bucket.gathered_per_use(); }},
     {"how far it is gathered ahead", Level::placed, [](const dag::Bucket& bucket) { return bucket.prefetch > 0; }},
     {"that its state lies on the host", Level::ordered, [](const dag::Bucket& bucket) { return bucket.state_on_host; }},
 };

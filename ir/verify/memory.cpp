@@ -329,9 +329,9 @@ class RoleMemoryCheck {
   bool after(std::uint32_t lane, std::int32_t end) const { return counts_[lane] >= end; }
   bool after_write(const Cell& cell) const { return after(cell.writer_lane, cell.writer_end); }
 
-  void race(std::uint32_t a, std::uint32_t other, const char* what) {
+  void data_race(std::uint32_t a, std::uint32_t other, const char* what) {
     reports_.sink
-        .report(Code::race, plan_.loc(a), "`{}` {} `{}` on `{}`, and nothing orders the two", plan_.name(a), what, plan_.name(other), facts_.text(role_->name))
+        .report(Code::data_race, plan_.loc(a), "`{}` {} `{}` on `{}`, and nothing orders the two", plan_.name(a), what, plan_.name(other), facts_.text(role_->name))
         .related(plan_.loc(other), "`{}` is here", plan_.name(other))
         .hint("an event, or another place in the arena, is missing");
   }
@@ -357,7 +357,7 @@ class RoleMemoryCheck {
   /// Checks that it holds the optimizer state of its bucket, or the initial state.
   void read_state(std::uint32_t a, const Access& access) {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
-      if (!after_write(cells_[c])) return race(a, cells_[c].writer, "reads bytes written by");
+      if (!after_write(cells_[c])) return data_race(a, cells_[c].writer, "reads bytes written by");
       const Content& has = cells_[c].content;
       if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer && has.id == access.id && has.base == access.base)) continue;
       reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
@@ -390,7 +390,7 @@ class RoleMemoryCheck {
     }
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       Cell& cell = cells_[c];
-      if (!after_write(cell)) return race(a, cell.writer, "reads bytes written by");
+      if (!after_write(cell)) return data_race(a, cell.writer, "reads bytes written by");
       Content& has = cell.content;
       if (has.kind == Content::Kind::initial && wanted.kind == Content::Kind::claimed) has = wanted;
       if (has.kind != wanted.kind || has.id != wanted.id || has.count != wanted.count || has.base != wanted.base || has.step != wanted.step ||
@@ -459,7 +459,7 @@ class RoleMemoryCheck {
     }
     for (std::uint32_t c = access.first; accumulate && c < access.last; ++c) {
       const Content& has = cells_[c].content;
-      if (!after_write(cells_[c])) return race(a, cells_[c].writer, "adds to bytes written by");
+      if (!after_write(cells_[c])) return data_race(a, cells_[c].writer, "adds to bytes written by");
       if (has.kind == Content::Kind::sum && has.id == access.id && has.step == step_ && has.base == access.base && has.count + 1 == content.count) continue;
       reports_.sink.report(Code::wrong_accumulation, plan_.loc(a), "`{}` adds contribution `{}` to bytes that hold {}", plan_.name(a), place, describe(has));
       return;
@@ -512,16 +512,16 @@ class RoleMemoryCheck {
         reports_.sink.report(Code::wrong_operand, plan_.loc(a), "two operands of `{}` share bytes of the arena of `{}`", plan_.name(a), facts_.text(role_->name));
         return;
       }
-      if (!after_write(cell)) return race(a, cell.writer, "overwrites bytes written by");
+      if (!after_write(cell)) return data_race(a, cell.writer, "overwrites bytes written by");
       if (cell.many_readers) {
         std::int32_t* const reads = reads_.data() + std::size_t{c} * before_->width();
         reads[cell.reader_lane] = cell.reader_end;
         for (std::uint32_t lane = 0; lane < before_->width(); ++lane) {
-          if (!after(lane, reads[lane])) return race_with_read(a, lane, reads[lane]);
+          if (!after(lane, reads[lane])) return data_race_with_read(a, lane, reads[lane]);
           reads[lane] = kLongAgo;
         }
       } else if (cell.reader_lane != kNone && !after(cell.reader_lane, cell.reader_end)) {
-        return race_with_read(a, cell.reader_lane, cell.reader_end);
+        return data_race_with_read(a, cell.reader_lane, cell.reader_end);
       }
       cell.many_readers = false;
       cell.reader_lane = kNone;
@@ -533,9 +533,9 @@ class RoleMemoryCheck {
     }
   }
 
-  void race_with_read(std::uint32_t a, std::uint32_t lane, std::int32_t end) {
+  void data_race_with_read(std::uint32_t a, std::uint32_t lane, std::int32_t end) {
     const std::uint32_t position = static_cast<std::uint32_t>(end > 0 ? end : end + static_cast<std::int32_t>(lanes_[lane].size)) - 1;
-    race(a, plan_.action_at[lanes_[lane].first + position], "overwrites bytes read by");
+    data_race(a, plan_.action_at[lanes_[lane].first + position], "overwrites bytes read by");
   }
 
   bool same_place(std::uint32_t a, std::uint32_t operand, const Access& access) const { return accesses_[first_access_[a - first_action_] + operand].base == access.base; }

@@ -11,7 +11,7 @@ namespace {
 class Ports {
  public:
   explicit Ports(Facts& facts)
-      : facts_(facts), dag_(facts.dag), differ_(std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const dag::Chunk& chunk) { return chunk.lean.valid(); })) {}
+      : facts_(facts), dag_(facts.dag), differ_(std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const dag::Chunk& chunk) { return chunk.recomputed_forward.valid(); })) {}
 
   void check() {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {

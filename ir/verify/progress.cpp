@@ -350,7 +350,7 @@ void check_min_windows(const PlanFacts& plan, const ReceiveWindows& windows, Rep
     }
     if (communicator.min_window == least && communicator.window >= least) continue;
     const auto message = [&](std::size_t k) { return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]); };
-    auto report = reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, least `{}`; the order in which its messages are read needs `{}`",
+    auto report = reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, min `{}`; the order in which its messages are read needs `{}`",
                                       communicator.window, communicator.min_window, least);
     if (least > 1) report.hint("`{}` is not read after `{}`", message(windows.far[c].second), message(windows.far[c].first));
   }

@@ -43,16 +43,16 @@ class Recompute {
 
   void bodies(const dag::Chunk& chunk) {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
-    if (chunk.lean.valid() && full.valid() && named_alike({full, chunk.lean})) {  // other instances run the full forward in its place
+    if (chunk.recomputed_forward.valid() && full.valid() && named_alike({full, chunk.recomputed_forward})) {  // other instances run the full forward in its place
       Twins twins = of_ports(body(full));
-      same_operations(chunk, body(full), body(chunk.lean), twins);
+      same_operations(chunk, body(full), body(chunk.recomputed_forward), twins);
     }
     if (!facts_.enough() && chunk.bodies[static_cast<std::size_t>(Pass::R)].valid()) again(chunk);
   }
 
   /// Ports of a shared body name the values of its first chunk.
   bool named_alike(std::initializer_list<dag::BodyId> bodies) const {
-    const auto named = [](const dag::Chunk& chunk, dag::BodyId body) { return chunk.lean == body || std::find(chunk.bodies.begin(), chunk.bodies.end(), body) != chunk.bodies.end(); };
+    const auto named = [](const dag::Chunk& chunk, dag::BodyId body) { return chunk.recomputed_forward == body || std::find(chunk.bodies.begin(), chunk.bodies.end(), body) != chunk.bodies.end(); };
     const auto first = [&](dag::BodyId body) { return std::find_if(dag_.chunks.begin(), dag_.chunks.end(), [&](const dag::Chunk& chunk) { return named(chunk, body); }); };
     return std::all_of(bodies.begin(), bodies.end(), [&](dag::BodyId body) { return first(body) == first(*bodies.begin()); });
   }
@@ -60,7 +60,7 @@ class Recompute {
   void again(const dag::Chunk& chunk) {
     const dag::Body& again = body(chunk.bodies[static_cast<std::size_t>(Pass::R)]);
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
-    const dag::BodyId runs = chunk.lean.valid() ? chunk.lean : full;
+    const dag::BodyId runs = chunk.recomputed_forward.valid() ? chunk.recomputed_forward : full;
     for (const dag::BodyPort& port : again.outputs) {
       if (port.kind != PortKind::saved) return wrong(chunk.loc, "`{}` makes `{}`, which is no `saved` value: an `R` serves its own backward", facts_.text(again.name), facts_.text(again.graph.value(port.value).name));
     }
@@ -73,10 +73,10 @@ class Recompute {
     Twins twins = of_ports(forward);
     if (!all_read(chunk, again) || !same_operations(chunk, forward, again, twins) || !full.valid() || full == runs || !named_alike({full, runs, chunk.bodies[static_cast<std::size_t>(Pass::R)]})) return;
     // The full forward keeps the values that `R` makes. Values that only the lean one outputs are matched by their operations.
-    Twins of_full = of_ports(body(full)), of_lean = of_full;
-    if (!same_operations(chunk, body(full), forward, of_lean)) return;
+    Twins of_full = of_ports(body(full)), of_recomputed = of_full;
+    if (!same_operations(chunk, body(full), forward, of_recomputed)) return;
     for (const dag::BodyPort& port : forward.outputs) {
-      if (const auto twin = of_lean.of_value.find(port.value); twin != of_lean.of_value.end()) of_full.of_port.try_emplace(port.global_value, twin->second);
+      if (const auto twin = of_recomputed.of_value.find(port.value); twin != of_recomputed.of_value.end()) of_full.of_port.try_emplace(port.global_value, twin->second);
     }
     same_operations(chunk, body(full), again, of_full);
   }

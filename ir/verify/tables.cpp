@@ -66,14 +66,14 @@ class Tables {
     if (!ports_bound() || !ports_connect()) return false;
     std::map<std::pair<RegionId, std::uint32_t>, Symbol> parts;
     for (const dag::Chunk& chunk : dag_.chunks) {
-      const auto [entry, fresh] = parts.try_emplace({chunk.region, chunk.piece}, chunk.name);
+      const auto [entry, fresh] = parts.try_emplace({chunk.region, chunk.segment}, chunk.name);
       if (!fresh) {
         return fail("chunks `" + std::string(facts_.text(entry->second)) + "` and `" + std::string(facts_.text(chunk.name)) + "` are the same part of the model", chunk.loc);
       }
       for (const dag::BodyId body : chunk.bodies) {
         if (body.valid() && !inside(body, dag_.bodies)) return fail("a chunk refers to a body that does not exist", chunk.loc);
       }
-      if (chunk.lean.valid() && !inside(chunk.lean, dag_.bodies)) return fail("a chunk refers to a body that does not exist", chunk.loc);
+      if (chunk.recomputed_forward.valid() && !inside(chunk.recomputed_forward, dag_.bodies)) return fail("a chunk refers to a body that does not exist", chunk.loc);
     }
     for (const dag::Bucket& bucket : dag_.buckets) {
       for (const tensor::ParamId param : bucket.params) {
@@ -90,7 +90,7 @@ class Tables {
     const bool join_nodes = every(dag_.temporal, [&](const auto& edge) { return exists(edge.first) && exists(edge.second); });
     if (!join_nodes) return fail("a temporal edge refers to a node that does not exist");
     const auto all_exist = [&](const std::vector<NodeId>& nodes) { return std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) { return exists(id); }); };
-    const bool gather_nodes = every(dag_.placed_gathers, [&](const auto& placed) { return exists(placed.whole) && all_exist(placed.uses) && all_exist(placed.after); });
+    const bool gather_nodes = every(dag_.gather_intervals, [&](const auto& placed) { return exists(placed.whole) && all_exist(placed.uses) && all_exist(placed.after); });
     if (!gather_nodes) return fail("a gather that an order places refers to a node that does not exist");
     run_both(num_nodes_, [&] { outputs(); }, [&] { positions(); });
     return facts_.ok();
@@ -119,7 +119,7 @@ class Tables {
   /// The location of a body is that of the first chunk that names it.
   LocId loc_of(const dag::Body& body) const {
     const auto names = [&](dag::BodyId id) { return id.valid() && inside(id, dag_.bodies) && &dag_.bodies[id.index()] == &body; };
-    const auto user = std::find_if(dag_.chunks.begin(), dag_.chunks.end(), [&](const dag::Chunk& chunk) { return names(chunk.lean) || std::any_of(chunk.bodies.begin(), chunk.bodies.end(), names); });
+    const auto user = std::find_if(dag_.chunks.begin(), dag_.chunks.end(), [&](const dag::Chunk& chunk) { return names(chunk.recomputed_forward) || std::any_of(chunk.bodies.begin(), chunk.bodies.end(), names); });
     return user != dag_.chunks.end() ? user->loc : LocId();
   }
 
@@ -296,7 +296,7 @@ class Tables {
         user[body.index()] = static_cast<std::uint32_t>(c);
       };
       std::for_each(dag_.chunks[c].bodies.begin(), dag_.chunks[c].bodies.end(), use);
-      use(dag_.chunks[c].lean);
+      use(dag_.chunks[c].recomputed_forward);
     }
   }
 

@@ -21,7 +21,7 @@ bool check_graph(Facts& facts) {
   if (facts.ok()) check_completeness(facts);
   if (facts.ok()) check_gradients(facts);
   if (facts.ok()) check_instances(facts);
-  if (facts.ok()) check_rounds(facts);
+  if (facts.ok()) check_gather_intervals(facts);
   if (facts.ok()) check_counts(facts);
   if (facts.dag.level >= Level::placed) check_placement(facts);
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);

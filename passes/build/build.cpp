@@ -10,8 +10,8 @@
 #include "llvm/ADT/SetVector.h"
 #include "passes/build/derive_layouts.h"
 #include "passes/build/localise.h"
-#include "passes/build/pieces.h"
 #include "passes/build/place_sums.h"
+#include "passes/build/segments.h"
 #include "passes/build/units.h"
 #include "passes/build/wiring.h"
 #include "passes/selectors/check_selectors.h"
@@ -41,8 +41,8 @@ class DagBuilder {
   /// The pass and instances of a selector: per dimension its indices, none for all.
   using NamedWork = std::pair<std::optional<Pass>, std::map<Symbol, std::vector<std::uint32_t>>>;
   NamedWork work_of(const directive::Selector& target) const;
-  std::vector<PieceDevices> devices_of_chunks();
-  void add_second_forwards(BodyExtractor& extractor, const Pieces& pieces);
+  std::vector<SegmentDevices> devices_of_chunks();
+  void add_second_forwards(BodyExtractor& extractor, const Segments& segments);
   BodyId add_body(Extraction extraction, const std::string& name);
   void add_nodes();
 
@@ -83,8 +83,8 @@ void DagBuilder::copy_facts() {
 
 void DagBuilder::add_chunks() {
   Context& context = model_.context();
-  Pieces pieces = cut_pieces(model_, selected_);
-  dag_.regions = std::move(pieces.regions);
+  Segments segments = cut_segments(model_, selected_);
+  dag_.regions = std::move(segments.regions);
   bool halves = false;
   for (const Directive& directive : strategy_.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) {
@@ -93,41 +93,41 @@ void DagBuilder::add_chunks() {
                });
     }
   }
-  for (const Pieces::Piece& piece : pieces.pieces) {
+  for (const Segments::Segment& segment : segments.segments) {
     Chunk& chunk = dag_.chunks.emplace_back();
-    chunk.region = piece.region;
-    chunk.piece = piece.number;
-    chunk.name = context.symbol(chunk_name(dag_.regions, piece.region, piece.number, context.symbols));
-    chunk.loc = model_.node(piece.forward.front()).loc;
+    chunk.region = segment.region;
+    chunk.segment = segment.number;
+    chunk.name = context.symbol(chunk_name(dag_.regions, segment.region, segment.number, context.symbols));
+    chunk.loc = model_.node(segment.forward.front()).loc;
   }
-  const std::vector<PieceDevices> devices = devices_of_chunks();
-  const std::optional<tensor::Graph> reordered = place_sums(model_, pieces, devices);
+  const std::vector<SegmentDevices> devices = devices_of_chunks();
+  const std::optional<tensor::Graph> reordered = place_sums(model_, segments, devices);
   const tensor::Graph& model = reordered ? *reordered : model_;
   std::vector<AxisMask> axes;
-  for (const PieceDevices& each : devices) axes.push_back(each.axes);
-  const ModelLayouts layouts(model, pieces.piece_of, axes, dag_.mesh);
-  BodyExtractor extractor(model, pieces.piece_of, &layouts);
+  for (const SegmentDevices& each : devices) axes.push_back(each.axes);
+  const ModelLayouts layouts(model, segments.segment_of, axes, dag_.mesh);
+  BodyExtractor extractor(model, segments.segment_of, &layouts);
   std::vector<tensor::NodeId> half;
   NodePolls polls(context.cancellation);
-  for (std::size_t c = 0; c < pieces.pieces.size(); ++c) {
-    const Pieces::Piece& piece = pieces.pieces[c];
-    polls.visit(piece.forward.size() + piece.backward.size());
+  for (std::size_t c = 0; c < segments.segments.size(); ++c) {
+    const Segments::Segment& segment = segments.segments[c];
+    polls.visit(segment.forward.size() + segment.backward.size());
     Chunk& chunk = dag_.chunks[c];
     const std::string name(context.text(chunk.name));
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
       chunk.bodies[static_cast<std::size_t>(pass)] = add_body(extractor.extract(nodes, 1), name + "." + std::string(pass_name(pass)));
     };
-    add(Pass::F, piece.forward);
-    add(Pass::B, piece.backward);
+    add(Pass::F, segment.forward);
+    add(Pass::B, segment.backward);
     for (const Pass pass : {Pass::BI, Pass::BW}) {
       if (!halves) break;
       half.clear();
-      std::copy_if(piece.backward.begin(), piece.backward.end(), std::back_inserter(half),
+      std::copy_if(segment.backward.begin(), segment.backward.end(), std::back_inserter(half),
                    [&](tensor::NodeId node) { return model.node(node).pass == pass; });
       add(pass, half);
     }
   }
-  add_second_forwards(extractor, pieces);
+  add_second_forwards(extractor, segments);
   remove_unread_outputs(dag_);
 }
 
@@ -164,7 +164,7 @@ DagBuilder::NamedWork DagBuilder::work_of(const directive::Selector& target) con
 
 /// The placement and replication of each chunk: chunks on equal device sets, for the same instances and passes, have the same number. An axis of one
 /// device shards nothing.
-std::vector<PieceDevices> DagBuilder::devices_of_chunks() {
+std::vector<SegmentDevices> DagBuilder::devices_of_chunks() {
   struct Line {
     const directive::Place* place;
     const directive::Selector* target;
@@ -175,7 +175,7 @@ std::vector<PieceDevices> DagBuilder::devices_of_chunks() {
     if (!fresh && directive::holds_over(place, target, *line->second.place, *line->second.target)) line->second = {&place, &target};
   });
   std::map<std::vector<std::pair<NamedWork, DeviceSetId>>, std::uint32_t> numbers;
-  std::vector<PieceDevices> devices(dag_.chunks.size());
+  std::vector<SegmentDevices> devices(dag_.chunks.size());
   for (std::size_t c = 0; c < lines.size(); ++c) {
     std::vector<std::pair<NamedWork, DeviceSetId>> key;
     for (const auto& [work, line] : lines[c]) key.emplace_back(work, line.place->devices);
@@ -191,16 +191,16 @@ std::vector<PieceDevices> DagBuilder::devices_of_chunks() {
 }
 
 /// The bodies of chunks that `recompute` lines name.
-void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Pieces& pieces) {
+void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Segments& segments) {
   std::vector<bool> named(dag_.chunks.size());
   for_each_named<directive::Recompute>([&](ChunkId chunk, const directive::Recompute&, const directive::Selector&) { named[chunk.index()] = true; });
   for (std::size_t c = 0; c < named.size(); ++c) {
     if (!named[c]) continue;
-    const std::vector<tensor::NodeId> again = extractor.again(pieces.pieces[c].forward);
+    const std::vector<tensor::NodeId> again = extractor.again(segments.segments[c].forward);
     if (again.empty()) continue;
     Chunk& chunk = dag_.chunks[c];
     const std::string name(model_.context().text(chunk.name));
-    chunk.lean = add_body(extractor.extract_lean(pieces.pieces[c].forward, again, 1), name + ".lean");
+    chunk.recomputed_forward = add_body(extractor.extract_recomputed(segments.segments[c].forward, again, 1), name + ".recomputed");
     chunk.bodies[static_cast<std::size_t>(Pass::R)] = add_body(extractor.extract_again(again, 1), name + ".R");
   }
 }

@@ -28,16 +28,16 @@ const Row* row_for(std::span<const Row> rows, std::span<const AxisLayout> operan
 
 }  // namespace
 
-ModelLayouts::ModelLayouts(const Graph& model, std::span<const std::uint32_t> piece_of, std::span<const AxisMask> axes, const Mesh& mesh)
-    : model_(model), piece_of_(piece_of), axes_(axes.begin(), axes.end()), mesh_(mesh), is_input_(model.values().size()), made_(model.values().size()) {
+ModelLayouts::ModelLayouts(const Graph& model, std::span<const std::uint32_t> segment_of, std::span<const AxisMask> axes, const Mesh& mesh)
+    : model_(model), segment_of_(segment_of), axes_(axes.begin(), axes.end()), mesh_(mesh), is_input_(model.values().size()), made_(model.values().size()) {
   for (const Input& input : model.inputs) is_input_[input.value.index()] = true;
   for (std::size_t v = 0; v < is_input_.size(); ++v) is_input_[v] = is_input_[named_leaf(model, ValueId::at(v)).index()];
-  if (std::all_of(axes_.begin(), axes_.end(), [](AxisMask of_piece) { return of_piece == 0; })) return;
+  if (std::all_of(axes_.begin(), axes_.end(), [](AxisMask of_segment) { return of_segment == 0; })) return;
   NodePolls polls(model.context().cancellation);
   for (std::size_t n = 0; n < model.nodes().size(); ++n) {
     polls.visit();
-    const std::uint32_t piece = piece_of[n];
-    if (piece != Pieces::kNone && axes_[piece] != 0) derive(model.nodes()[n], piece);
+    const std::uint32_t segment = segment_of[n];
+    if (segment != Segments::kNone && axes_[segment] != 0) derive(model.nodes()[n], segment);
   }
 }
 
@@ -45,19 +45,19 @@ AxisLayout ModelLayouts::read_on(ValueId value, std::size_t axis) const {
   if (is_input_[value.index()]) return shard_along_samples(model_.type(value));
   const NodeId maker = model_.value(value).def;
   if (!maker.valid()) return {};
-  if ((axes_[piece_of_[maker.index()]] >> axis & 1) == 0) return shard_along_samples(model_.type(value));
+  if ((axes_[segment_of_[maker.index()]] >> axis & 1) == 0) return shard_along_samples(model_.type(value));
   return model_.context().layouts[made_[value.index()]].on(mesh_.axes[axis].name);
 }
 
-LayoutId ModelLayouts::read_by(ValueId value, std::uint32_t piece) const {
+LayoutId ModelLayouts::read_by(ValueId value, std::uint32_t segment) const {
   Layout layout;
   for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
-    if ((axes_[piece] >> axis & 1) != 0) layout.add(mesh_.axes[axis].name, read_on(value, axis));
+    if ((axes_[segment] >> axis & 1) != 0) layout.add(mesh_.axes[axis].name, read_on(value, axis));
   }
   return model_.context().layouts.intern(std::move(layout));
 }
 
-void ModelLayouts::derive(const Node& node, std::uint32_t piece) {
+void ModelLayouts::derive(const Node& node, std::uint32_t segment) {
   std::vector<Type> operands, results;
   for (const ValueId operand : model_.operands(node)) operands.push_back(model_.type(operand));
   llvm::SmallVector<AxisLayout, 3> along_samples;
@@ -69,7 +69,7 @@ void ModelLayouts::derive(const Node& node, std::uint32_t piece) {
   std::vector<Layout> layouts(node.num_results);
   llvm::SmallVector<AxisLayout, 4> given;
   for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
-    if ((axes_[piece] >> axis & 1) == 0) continue;
+    if ((axes_[segment] >> axis & 1) == 0) continue;
     given.clear();
     for (const ValueId operand : model_.operands(node)) given.push_back(read_on(operand, axis));
     const Row* const row = row_for(rows, given, along_samples);

@@ -12,7 +12,7 @@
 
 #include "ir/mesh.h"
 #include "ir/tensor/graph.h"
-#include "passes/build/pieces.h"
+#include "passes/build/segments.h"
 
 namespace piper::passes {
 
@@ -20,21 +20,21 @@ namespace piper::passes {
 class ModelLayouts {
  public:
   /// `axes[p]`: the axes over which directives shard the samples of segment p. The model must outlive this.
-  ModelLayouts(const tensor::Graph& model, std::span<const std::uint32_t> piece_of, std::span<const AxisMask> axes, const Mesh& mesh);
+  ModelLayouts(const tensor::Graph& model, std::span<const std::uint32_t> segment_of, std::span<const AxisMask> axes, const Mesh& mesh);
 
   /// The layout of a value at its producer; replicated for a leaf, whose layout depends on the reader.
   LayoutId of(tensor::ValueId value) const { return made_[value.index()]; }
   /// The layout in which a segment reads a value: inputs of the model, and values of segments with other axes, have the layout of
   /// the reader.
-  LayoutId read_by(tensor::ValueId value, std::uint32_t piece) const;
+  LayoutId read_by(tensor::ValueId value, std::uint32_t segment) const;
 
  private:
   /// The layout in a segment whose samples the axis shards.
   AxisLayout read_on(tensor::ValueId value, std::size_t axis) const;
-  void derive(const tensor::Node& node, std::uint32_t piece);
+  void derive(const tensor::Node& node, std::uint32_t segment);
 
   const tensor::Graph& model_;
-  const std::span<const std::uint32_t> piece_of_;
+  const std::span<const std::uint32_t> segment_of_;
   const std::vector<AxisMask> axes_;  // per piece
   const Mesh mesh_;
   std::vector<bool> is_input_;        // per value, under any name

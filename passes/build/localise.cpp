@@ -65,9 +65,9 @@ BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> 
 }
 
 struct BodyExtractor::Cut {
-  Cut(const Graph& graph, std::span<const NodeId> piece, std::int64_t divide, Use use)
-      : graph(graph), piece(piece), divide(divide), use(use), result{Body{{}, Graph(graph.context()), {}, {}}, {}, {}} {
-    for (const NodeId node : piece) first = std::min(first, graph.node(node).pass);
+  Cut(const Graph& graph, std::span<const NodeId> segment, std::int64_t divide, Use use)
+      : graph(graph), segment(segment), divide(divide), use(use), result{Body{{}, Graph(graph.context()), {}, {}}, {}, {}} {
+    for (const NodeId node : segment) first = std::min(first, graph.node(node).pass);
   }
 
   /// The local type; stores an error if an extent does not divide.
@@ -89,7 +89,7 @@ struct BodyExtractor::Cut {
       Attrs copy;
       copy.shape = made.type(value);
       const ValueId operands[] = {value};
-      const Pass pass = graph.node(piece.back()).pass;
+      const Pass pass = graph.node(segment.back()).pass;
       const LayoutId layout = made.value(value).layout;
       value = made.result(made.node(made.add(Op::broadcast, operands, std::move(copy), pass, {}, {}, {}, made.value(value).name)));
       made.set_layout(value, layout);
@@ -115,7 +115,7 @@ struct BodyExtractor::Cut {
   }
 
   const Graph& graph;
-  const std::span<const NodeId> piece;
+  const std::span<const NodeId> segment;
   const std::int64_t divide;
   const Use use;
   Extraction result;
@@ -125,14 +125,14 @@ struct BodyExtractor::Cut {
   std::unordered_set<ValueId> outputs;
 };
 
-Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::span<const NodeId> again, std::int64_t divide, Use use) {
-  Cut cut(graph_, piece, divide, use);
-  if (piece.empty()) return std::move(cut.result);
+Extraction BodyExtractor::extract(std::span<const NodeId> segment, std::span<const NodeId> again, std::int64_t divide, Use use) {
+  Cut cut(graph_, segment, divide, use);
+  if (segment.empty()) return std::move(cut.result);
   ++epoch_;
   for (const NodeId node : again) again_[node.index()] = epoch_;
-  for (const NodeId node : piece) stamp_[node.index()] = epoch_;
-  for (const ValueId value : read_by(piece)) add_input(cut, value);
-  for (const NodeId id : piece) {
+  for (const NodeId node : segment) stamp_[node.index()] = epoch_;
+  for (const ValueId value : read_by(segment)) add_input(cut, value);
+  for (const NodeId id : segment) {
     add_node(cut, id);
     if (!cut.result.error.empty()) return std::move(cut.result);
   }
@@ -162,9 +162,9 @@ std::vector<NodeId> BodyExtractor::again(std::span<const NodeId> forward) {
   return needed;
 }
 
-std::vector<ValueId> BodyExtractor::read_by(std::span<const NodeId> piece) const {
+std::vector<ValueId> BodyExtractor::read_by(std::span<const NodeId> segment) const {
   std::vector<ValueId> read;
-  for (const NodeId node : piece) {
+  for (const NodeId node : segment) {
     for (const ValueId operand : graph_.operands(graph_.node(node))) {
       if (!inside(graph_.value(operand).def)) read.push_back(named_leaf(graph_, operand));
     }
@@ -193,7 +193,7 @@ void BodyExtractor::add_input(Cut& cut, ValueId value) const {
     port.loss = LossId(loss);
   } else {
     const NodeId def = graph_.value(value).def;
-    const std::uint32_t chunk = chunk_of_[cut.piece.front().index()];
+    const std::uint32_t chunk = chunk_of_[cut.segment.front().index()];
     // An earlier pass of this chunk made or read the value, so it was saved then.
     bool kept = cut.use == Use::again || (def.valid() && chunk_of_[def.index()] == chunk);
     for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
@@ -204,7 +204,7 @@ void BodyExtractor::add_input(Cut& cut, ValueId value) const {
   }
   Body& body = cut.result.body;
   port.value = body.graph.add_leaf(cut.divided(graph_.type(value), loc), graph_.value(value).name);
-  if (layouts_ != nullptr) body.graph.set_layout(port.value, layouts_->read_by(value, chunk_of_[cut.piece.front().index()]));
+  if (layouts_ != nullptr) body.graph.set_layout(port.value, layouts_->read_by(value, chunk_of_[cut.segment.front().index()]));
   cut.local.emplace(value, port.value);
   body.inputs.push_back(port);
 }
@@ -215,7 +215,7 @@ ValueId BodyExtractor::local(Cut& cut, ValueId value) const {
   const ValueId operands[] = {local(cut, graph_.operands(naming)[0])};
   Graph& made = cut.result.body.graph;
   const ValueId named = made.result(made.node(made.add(naming.op, operands, naming.attrs, cut.first, {}, naming.loc, {}, graph_.value(value).name)));
-  if (layouts_ != nullptr) made.set_layout(named, layouts_->read_by(value, chunk_of_[cut.piece.front().index()]));
+  if (layouts_ != nullptr) made.set_layout(named, layouts_->read_by(value, chunk_of_[cut.segment.front().index()]));
   cut.local.emplace(value, named);
   return named;
 }
@@ -247,11 +247,11 @@ BodyExtractor::Leaves BodyExtractor::leaves(const Cut& cut, NodeId node, ValueId
     const std::uint32_t user = uses_[u];
     const bool own = chunk_of_[user] == chunk;
     if (stamp_[user] == epoch_) {
-      leaves.piece = leaves.piece || (cut.use == Use::lean && !made_again && again_[user] == epoch_);  // saved for the `R`
+      leaves.segment = leaves.segment || (cut.use == Use::recomputed_forward && !made_again && again_[user] == epoch_);  // saved for the `R`
     } else if (cut.use == Use::again) {
-      leaves.piece = leaves.piece || (own && graph_.nodes()[user].pass != Pass::F);
+      leaves.segment = leaves.segment || (own && graph_.nodes()[user].pass != Pass::F);
     } else {
-      leaves.piece = leaves.piece || !own || !made_again;
+      leaves.segment = leaves.segment || !own || !made_again;
       leaves.chunk = leaves.chunk || !own;
     }
   }
@@ -261,12 +261,12 @@ BodyExtractor::Leaves BodyExtractor::leaves(const Cut& cut, NodeId node, ValueId
 void BodyExtractor::add_outputs(Cut& cut) const {
   std::map<ParamId, std::vector<ValueId>> grads;  // by parameter, contributions in graph order
   std::map<LossId, ValueId> losses;
-  for (const NodeId id : cut.piece) {
+  for (const NodeId id : cut.segment) {
     const Node& node = graph_.node(id);
     for (std::size_t i = 0; i < node.num_results; ++i) {
       const ValueId value = graph_.result(node, i);
       const Leaves leaves = this->leaves(cut, id, value);
-      if (leaves.piece) cut.add_output(leaves.chunk ? PortKind::data : PortKind::saved, cut.local.at(value), value);
+      if (leaves.segment) cut.add_output(leaves.chunk ? PortKind::data : PortKind::saved, cut.local.at(value), value);
       if (cut.use == Use::again) continue;
       if (const std::uint32_t grad = grad_of_[value.index()]; grad != kNone) grads[graph_.grads[grad].param].push_back(cut.local.at(value));
       if (const std::uint32_t loss = loss_of_[value.index()]; loss != kNone) losses.emplace(LossId(loss), value);

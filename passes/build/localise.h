@@ -38,30 +38,30 @@ class BodyExtractor {
   /// Values have the layouts of `layouts`; null: all are replicated.
   BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of, const ModelLayouts* layouts = nullptr);
 
-  /// The body of the nodes `piece`, all of one chunk, in ascending order; sampled extents are divided by `divide`.
-  Extraction extract(std::span<const tensor::NodeId> piece, std::int64_t divide) { return extract(piece, {}, divide, Use::once); }
+  /// The body of the nodes `segment`, all of one chunk, in ascending order; sampled extents are divided by `divide`.
+  Extraction extract(std::span<const tensor::NodeId> segment, std::int64_t divide) { return extract(segment, {}, divide, Use::once); }
 
   /// The operations of `R` for a chunk with forward `forward`: those that compute the values that its backward reads, from the chunk's inputs.
   /// Without loss sums, which are needed once.
   std::vector<tensor::NodeId> again(std::span<const tensor::NodeId> forward);
   /// The forward if `again` is recomputed: it saves no results of these operations.
-  Extraction extract_lean(std::span<const tensor::NodeId> forward, std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(forward, again, divide, Use::lean); }
+  Extraction extract_recomputed(std::span<const tensor::NodeId> forward, std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(forward, again, divide, Use::recomputed_forward); }
   /// The body of `R`; all of its inputs are saved values.
   Extraction extract_again(std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(again, again, divide, Use::again); }
 
  private:
   struct Cut;  // a body under construction
-  enum class Use : std::uint8_t { once, lean, again };
-  Extraction extract(std::span<const tensor::NodeId> piece, std::span<const tensor::NodeId> again, std::int64_t divide, Use use);
+  enum class Use : std::uint8_t { once, recomputed_forward, again };
+  Extraction extract(std::span<const tensor::NodeId> segment, std::span<const tensor::NodeId> again, std::int64_t divide, Use use);
   /// Whether a value leaves the segment, and whether it leaves its chunk.
   struct Leaves {
-    bool piece = false, chunk = false;
+    bool segment = false, chunk = false;
   };
   Leaves leaves(const Cut& cut, tensor::NodeId node, tensor::ValueId value) const;
 
   bool inside(tensor::NodeId node) const { return node.valid() && stamp_[node.index()] == epoch_; }
   /// The inputs of the segment, in the order of its ports.
-  std::vector<tensor::ValueId> read_by(std::span<const tensor::NodeId> piece) const;
+  std::vector<tensor::ValueId> read_by(std::span<const tensor::NodeId> segment) const;
   void add_input(Cut& cut, tensor::ValueId value) const;
   /// The value inside the segment; renames integers at their first read.
   tensor::ValueId local(Cut& cut, tensor::ValueId value) const;

@@ -9,7 +9,7 @@
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/op_rules.h"
 #include "passes/build/differentiate.h"
-#include "passes/build/pieces.h"
+#include "passes/build/segments.h"
 #include "passes/selectors/check_cuts.h"
 #include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"

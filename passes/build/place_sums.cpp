@@ -15,17 +15,17 @@ using namespace tensor;
 
 namespace {
 
-constexpr std::uint32_t kNone = Pieces::kNone;
+constexpr std::uint32_t kNone = Segments::kNone;
 
 /// The dependencies of the segments' backward work, a vertex per segment and pass, with every sum at the producer of its value: the backward of a
 /// reader comes before that of the producer. Edges lead to lower segments, or from BI to BW of one.
 class BackwardOrder {
  public:
-  static std::uint32_t vertex(std::uint32_t piece, Pass pass) { return 2 * piece + (pass == Pass::BW ? 1 : 0); }
+  static std::uint32_t vertex(std::uint32_t segment, Pass pass) { return 2 * segment + (pass == Pass::BW ? 1 : 0); }
 
-  BackwardOrder(const Graph& model, const Pieces& pieces) : next_(2 * pieces.pieces.size()), seen_(next_.size(), 0) {
-    add_computed(model, pieces);
-    add_read(model, pieces);
+  BackwardOrder(const Graph& model, const Segments& segments) : next_(2 * segments.segments.size()), seen_(next_.size(), 0) {
+    add_computed(model, segments);
+    add_read(model, segments);
     for (auto& list : next_) {
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -54,20 +54,20 @@ class BackwardOrder {
     if (from != to && (next_[from].empty() || next_[from].back() != to)) next_[from].push_back(to);
   }
 
-  void add_computed(const Graph& model, const Pieces& pieces) {
+  void add_computed(const Graph& model, const Segments& segments) {
     const auto nodes = model.nodes();
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-      if (nodes[n].pass == Pass::F || pieces.piece_of[n] == kNone) continue;
+      if (nodes[n].pass == Pass::F || segments.segment_of[n] == kNone) continue;
       for (const ValueId value : model.operands(nodes[n])) {
         const NodeId def = model.value(value).def;
         if (!def.valid() || model.node(def).pass == Pass::F) continue;
-        add(vertex(pieces.piece_of[def.index()], model.node(def).pass), vertex(pieces.piece_of[n], nodes[n].pass));
+        add(vertex(segments.segment_of[def.index()], model.node(def).pass), vertex(segments.segment_of[n], nodes[n].pass));
       }
     }
   }
 
   /// An adjoint may pass through a segment that reads the value without an operation there.
-  void add_read(const Graph& model, const Pieces& pieces) {
+  void add_read(const Graph& model, const Segments& segments) {
     std::vector<bool> trainable(model.values().size(), false), has_data(model.values().size(), true);
     for (const Param& param : model.params) {
       trainable[param.value.index()] = !param.frozen;
@@ -84,9 +84,9 @@ class BackwardOrder {
         if (!trainable[value] || !is_differentiable(nodes[n].op, i)) continue;
         trains = true;
         const NodeId def = model.value(operands[i]).def;
-        if (!def.valid() || pieces.piece_of[n] == kNone || pieces.piece_of[def.index()] == pieces.piece_of[n]) continue;
+        if (!def.valid() || segments.segment_of[n] == kNone || segments.segment_of[def.index()] == segments.segment_of[n]) continue;
         const Pass pass = has_data[value] ? Pass::BI : Pass::BW;
-        add(vertex(pieces.piece_of[n], pass), vertex(pieces.piece_of[def.index()], pass));
+        add(vertex(segments.segment_of[n], pass), vertex(segments.segment_of[def.index()], pass));
       }
       for (std::size_t i = 0; i < nodes[n].num_results; ++i) {
         trainable[model.result(nodes[n], i).index()] = trains;
@@ -107,13 +107,13 @@ struct Sum {
 };
 
 /// Every term belongs to a later operation than the one that made the value.
-std::vector<Sum> find_sums(const Graph& model, const Pieces& pieces) {
+std::vector<Sum> find_sums(const Graph& model, const Segments& segments) {
   const auto nodes = model.nodes();
   std::vector<Sum> sums;
   std::vector<std::uint32_t> sum_of(nodes.size(), kNone);
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const Node& node = nodes[n];
-    if (node.pass == Pass::F || node.op != Op::add || pieces.piece_of[n] == kNone) continue;
+    if (node.pass == Pass::F || node.op != Op::add || segments.segment_of[n] == kNone) continue;
     const auto is_term = [&](ValueId value) {
       const NodeId def = model.value(value).def;
       return def.valid() && model.node(def).pass != Pass::F && model.node(def).origin > node.origin;
@@ -144,15 +144,15 @@ struct Partial {
 
 /// A segment that makes adjoints of the value.
 struct Site {
-  std::uint32_t piece = 0;
+  std::uint32_t segment = 0;
   std::vector<ValueId> terms;
   std::size_t next = kNone;  // the next site on the same devices
 };
 
 class SumPlacer {
  public:
-  SumPlacer(const Graph& model, Pieces& pieces, std::span<const PieceDevices> devices)
-      : model_(model), piece_of_(pieces.piece_of), devices_(devices), order_(model, pieces), readers_(model.nodes().size()) {
+  SumPlacer(const Graph& model, Segments& segments, std::span<const SegmentDevices> devices)
+      : model_(model), segment_of_(segments.segment_of), devices_(devices), order_(model, segments), readers_(model.nodes().size()) {
     find_readers();
   }
 
@@ -165,21 +165,21 @@ class SumPlacer {
   void find_readers();
   std::uint32_t vertex_of(ValueId value) const {
     const NodeId def = model_.value(value).def;
-    return BackwardOrder::vertex(piece_of_[def.index()], model_.node(def).pass);
+    return BackwardOrder::vertex(segment_of_[def.index()], model_.node(def).pass);
   }
-  std::uint32_t vertex(std::uint32_t piece) const { return BackwardOrder::vertex(piece, pass_); }
+  std::uint32_t vertex(std::uint32_t segment) const { return BackwardOrder::vertex(segment, pass_); }
   bool shares(std::uint32_t a, std::uint32_t b) const { return devices_[a].number == devices_[b].number && devices_[a].axes == devices_[b].axes; }
-  std::uint32_t piece_for(ValueId term, std::span<const std::uint32_t> readers);
+  std::uint32_t segment_for(ValueId term, std::span<const std::uint32_t> readers);
   void find_sites(const Sum& sum);
   bool joins(const Partial& partial, std::size_t site);
   /// Takes the partial sums that join the terms of a site.
   std::vector<Partial> take(std::size_t site);
   /// Adds the terms up, in the segment.
-  Partial add(std::span<const Partial> terms, std::uint32_t piece);
+  Partial add(std::span<const Partial> terms, std::uint32_t segment);
 
   const Graph& model_;
-  std::vector<std::uint32_t>& piece_of_;
-  const std::span<const PieceDevices> devices_;
+  std::vector<std::uint32_t>& segment_of_;
+  const std::span<const SegmentDevices> devices_;
   BackwardOrder order_;
   std::vector<std::vector<std::uint32_t>> readers_;  // per forward node: other segments with adjoints of its results, ascending
   std::map<NodeId, Operands> operands_;              // sums with other terms than in the model
@@ -195,11 +195,11 @@ class SumPlacer {
 void SumPlacer::find_readers() {
   const auto nodes = model_.nodes();
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].pass != Pass::F || piece_of_[n] == kNone) continue;
+    if (nodes[n].pass != Pass::F || segment_of_[n] == kNone) continue;
     const auto operands = model_.operands(nodes[n]);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const NodeId def = model_.value(operands[i]).def;
-      if (def.valid() && piece_of_[def.index()] != piece_of_[n] && is_differentiable(nodes[n].op, i)) readers_[def.index()].push_back(piece_of_[n]);
+      if (def.valid() && segment_of_[def.index()] != segment_of_[n] && is_differentiable(nodes[n].op, i)) readers_[def.index()].push_back(segment_of_[n]);
     }
   }
   for (auto& list : readers_) {
@@ -209,10 +209,10 @@ void SumPlacer::find_readers() {
 }
 
 /// The segment of the use that a term belongs to: the one that makes it, or the one that it passes through.
-std::uint32_t SumPlacer::piece_for(ValueId term, std::span<const std::uint32_t> readers) {
+std::uint32_t SumPlacer::segment_for(ValueId term, std::span<const std::uint32_t> readers) {
   const std::uint32_t from = vertex_of(term), made = from / 2;
   if (made == maker_ || std::binary_search(readers.begin(), readers.end(), made)) return made;
-  const auto may_be = [&](std::uint32_t piece) { return piece < made && order_.reaches(from, vertex(piece)) && order_.reaches(vertex(piece), vertex(maker_)); };
+  const auto may_be = [&](std::uint32_t segment) { return segment < made && order_.reaches(from, vertex(segment)) && order_.reaches(vertex(segment), vertex(maker_)); };
   const auto found = std::find_if(readers.rbegin(), readers.rend(), may_be);
   return found == readers.rend() ? made : *found;
 }
@@ -220,13 +220,13 @@ std::uint32_t SumPlacer::piece_for(ValueId term, std::span<const std::uint32_t> 
 void SumPlacer::find_sites(const Sum& sum) {
   const std::vector<std::uint32_t>& readers = readers_[model_.node(sum.adds.front()).origin.index()];
   std::map<std::uint32_t, std::vector<ValueId>, std::greater<>> terms;
-  for (const ValueId term : sum.terms) terms[piece_for(term, readers)].push_back(term);
+  for (const ValueId term : sum.terms) terms[segment_for(term, readers)].push_back(term);
   sites_.clear();
-  for (auto& [piece, of_piece] : terms) sites_.push_back({piece, std::move(of_piece)});
+  for (auto& [segment, of_segment] : terms) sites_.push_back({segment, std::move(of_segment)});
   std::map<std::pair<std::uint32_t, AxisMask>, std::size_t> next;
   for (std::size_t s = sites_.size(); s-- > 0;) {
-    if (sites_[s].piece == maker_) continue;
-    const PieceDevices& devices = devices_[sites_[s].piece];
+    if (sites_[s].segment == maker_) continue;
+    const SegmentDevices& devices = devices_[sites_[s].segment];
     const auto [entry, fresh] = next.try_emplace({devices.number, devices.axes}, s);
     if (!fresh) sites_[s].next = std::exchange(entry->second, s);
   }
@@ -234,11 +234,11 @@ void SumPlacer::find_sites(const Sum& sum) {
 
 /// A sum on the devices of the producer, or with a further addition on its own devices, stays on them.
 bool SumPlacer::joins(const Partial& partial, std::size_t site) {
-  const auto stays = [&](std::size_t s) { return shares(sites_[s].piece, maker_) || (sites_[s].next != kNone && sites_[s].next >= site); };
-  const std::uint32_t piece = sites_[site].piece, from = sites_[partial.site].piece;
-  if (devices_[from].axes != devices_[piece].axes) return false;
-  if (!shares(from, piece) && (stays(site) || stays(partial.site))) return false;
-  return order_.reaches(partial.vertex, vertex(piece));
+  const auto stays = [&](std::size_t s) { return shares(sites_[s].segment, maker_) || (sites_[s].next != kNone && sites_[s].next >= site); };
+  const std::uint32_t segment = sites_[site].segment, from = sites_[partial.site].segment;
+  if (devices_[from].axes != devices_[segment].axes) return false;
+  if (!shares(from, segment) && (stays(site) || stays(partial.site))) return false;
+  return order_.reaches(partial.vertex, vertex(segment));
 }
 
 std::vector<Partial> SumPlacer::take(std::size_t site) {
@@ -248,7 +248,7 @@ std::vector<Partial> SumPlacer::take(std::size_t site) {
   return taken;
 }
 
-Partial SumPlacer::add(std::span<const Partial> terms, std::uint32_t piece) {
+Partial SumPlacer::add(std::span<const Partial> terms, std::uint32_t segment) {
   Partial sum = terms.front();
   for (const Partial& term : terms.subspan(1)) {
     const NodeId node = left_.front();
@@ -256,9 +256,9 @@ Partial SumPlacer::add(std::span<const Partial> terms, std::uint32_t piece) {
     const Operands operands = {sum.value, term.value};
     const auto in_model = model_.operands(model_.node(node));
     if (!std::equal(operands.begin(), operands.end(), in_model.begin())) operands_[node] = operands;
-    piece_of_[node.index()] = piece;
+    segment_of_[node.index()] = segment;
     sum.value = model_.result(model_.node(node));
-    sum.vertex = vertex(piece);
+    sum.vertex = vertex(segment);
   }
   return sum;
 }
@@ -266,14 +266,14 @@ Partial SumPlacer::add(std::span<const Partial> terms, std::uint32_t piece) {
 void SumPlacer::place(const Sum& sum) {
   left_ = sum.adds;
   pass_ = model_.node(sum.adds.front()).pass;
-  maker_ = piece_of_[model_.node(sum.adds.front()).origin.index()];
+  maker_ = segment_of_[model_.node(sum.adds.front()).origin.index()];
   find_sites(sum);
   pending_.clear();
   for (std::size_t s = 0; s < sites_.size(); ++s) {
     std::vector<Partial> own;
     for (const ValueId term : sites_[s].terms) own.push_back({term, vertex_of(term), s});
-    const std::uint32_t here = vertex(sites_[s].piece);
-    const bool together = sites_[s].piece != maker_ && order_.reaches(here, vertex(maker_)) &&
+    const std::uint32_t here = vertex(sites_[s].segment);
+    const bool together = sites_[s].segment != maker_ && order_.reaches(here, vertex(maker_)) &&
                           std::all_of(own.begin(), own.end(), [&](const Partial& term) { return order_.reaches(term.vertex, here); });
     if (!together) {
       pending_.insert(pending_.end(), own.begin(), own.end());
@@ -281,7 +281,7 @@ void SumPlacer::place(const Sum& sum) {
     }
     std::vector<Partial> terms = take(s);
     terms.insert(terms.end(), own.begin(), own.end());
-    pending_.push_back(add(terms, sites_[s].piece));
+    pending_.push_back(add(terms, sites_[s].segment));
     pending_.back().site = s;
   }
   add(pending_, maker_);
@@ -318,20 +318,20 @@ std::optional<Graph> SumPlacer::reordered() const {
 }
 
 /// Recomputes the operations of each segment.
-void fill(const Graph& model, Pieces& pieces) {
-  for (Pieces::Piece& piece : pieces.pieces) piece.backward.clear();
+void fill(const Graph& model, Segments& segments) {
+  for (Segments::Segment& segment : segments.segments) segment.backward.clear();
   for (std::size_t n = 0; n < model.nodes().size(); ++n) {
-    if (model.nodes()[n].pass != Pass::F && pieces.piece_of[n] != kNone) pieces.pieces[pieces.piece_of[n]].backward.push_back(NodeId::at(n));
+    if (model.nodes()[n].pass != Pass::F && segments.segment_of[n] != kNone) segments.segments[segments.segment_of[n]].backward.push_back(NodeId::at(n));
   }
 }
 
 }  // namespace
 
-std::optional<Graph> place_sums(const Graph& model, Pieces& pieces, std::span<const PieceDevices> devices) {
-  if (pieces.pieces.size() < 2) return std::nullopt;
-  SumPlacer placer(model, pieces, devices);
-  for (const Sum& sum : find_sums(model, pieces)) placer.place(sum);
-  fill(model, pieces);
+std::optional<Graph> place_sums(const Graph& model, Segments& segments, std::span<const SegmentDevices> devices) {
+  if (segments.segments.size() < 2) return std::nullopt;
+  SumPlacer placer(model, segments, devices);
+  for (const Sum& sum : find_sums(model, segments)) placer.place(sum);
+  fill(model, segments);
   return placer.reordered();
 }
 

@@ -18,18 +18,18 @@
 
 #include "ir/mesh.h"
 #include "ir/tensor/graph.h"
-#include "passes/build/pieces.h"
+#include "passes/build/segments.h"
 
 namespace piper::passes {
 
 /// The devices of a segment.
-struct PieceDevices {
+struct SegmentDevices {
   std::uint32_t number = 0;  // equal numbers: the same devices, in all instances
   AxisMask axes = 0;         // axes over which its samples are sharded
 };
 
-/// Moves sums between segments as `cut_pieces` leaves them, with backward operations beside the forward ones; `devices`: per segment. Returns the
+/// Moves sums between segments as `cut_segments` leaves them, with backward operations beside the forward ones; `devices`: per segment. Returns the
 /// model with the sums in their new order if the order changed; ids stay.
-std::optional<tensor::Graph> place_sums(const tensor::Graph& model, Pieces& pieces, std::span<const PieceDevices> devices);
+std::optional<tensor::Graph> place_sums(const tensor::Graph& model, Segments& segments, std::span<const SegmentDevices> devices);
 
 }  // namespace piper::passes

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "ir/tensor/sample_coupling.h"
 #include "passes/build/localise.h"
 

@@ -24,7 +24,7 @@ Producers::Producers(const Dag& dag) {
     for (const Pass pass : kAllPasses) {
       add(ChunkId::at(c), dag.chunks[c].bodies[static_cast<std::size_t>(pass)], [&](Producer& producer) -> auto& { return producer.output[static_cast<std::size_t>(pass)]; });
     }
-    add(ChunkId::at(c), dag.chunks[c].lean, [](Producer& producer) -> auto& { return producer.lean; });
+    add(ChunkId::at(c), dag.chunks[c].recomputed_forward, [](Producer& producer) -> auto& { return producer.recomputed_forward; });
   }
 }
 
@@ -76,7 +76,7 @@ struct Wire {
   struct Maker {
     const NodeId* of_instance = nullptr;
     std::uint32_t output = 0;
-    std::uint32_t lean_output = 0;  // if the producer is a lean F
+    std::uint32_t recomputed_output = 0;  // if the producer is a lean F
   };
   std::uint32_t num_makers = 0;  // none: an input of the model or a parameter
   std::array<Maker, kPasses> makers = {};
@@ -93,9 +93,9 @@ std::vector<Wire> wires_of(const Body& body, ChunkId owner, const Producers& pro
     if (producer == nullptr) continue;
     const auto add = [&](Pass pass) {
       const std::optional<std::uint32_t>& output = producer->output[static_cast<std::size_t>(pass)];
-      const bool lean = pass == Pass::F && producer->lean.has_value();
-      if (!output && !lean) return;
-      wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), output ? *output : kNoOutput, lean ? *producer->lean : kNoOutput};
+      const bool recomputed_forward = pass == Pass::F && producer->recomputed_forward.has_value();
+      if (!output && !recomputed_forward) return;
+      wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), output ? *output : kNoOutput, recomputed_forward ? *producer->recomputed_forward : kNoOutput};
     };
     if (producer->chunk == owner) add(Pass::R);
     for (const Pass pass : kAllPasses) {
@@ -112,7 +112,7 @@ std::vector<ChunkId> owners(const Dag& dag) {
     for (const BodyId body : dag.chunks[c].bodies) {
       if (body.valid()) owners[body.index()] = ChunkId::at(c);
     }
-    if (dag.chunks[c].lean.valid()) owners[dag.chunks[c].lean.index()] = ChunkId::at(c);
+    if (dag.chunks[c].recomputed_forward.valid()) owners[dag.chunks[c].recomputed_forward.index()] = ChunkId::at(c);
   }
   return owners;
 }
@@ -146,7 +146,7 @@ void wire(Dag& dag) {
         input.source.node = maker.of_instance[instance];
         if (!input.source.node.valid()) continue;
         const Node& made = dag.node(input.source.node);
-        input.source.index = made.body == dag.chunks[made.chunk.index()].lean ? maker.lean_output : maker.output;
+        input.source.index = made.body == dag.chunks[made.chunk.index()].recomputed_forward ? maker.recomputed_output : maker.output;
         break;
       }
       dag.edges.push_back(input);
@@ -182,7 +182,7 @@ std::vector<BodyId> keep_bodies(Dag& dag, const std::vector<bool>& used) {
     for (BodyId& body : chunk.bodies) {
       if (body.valid()) body = moved[body.index()];
     }
-    if (chunk.lean.valid()) chunk.lean = moved[chunk.lean.index()];
+    if (chunk.recomputed_forward.valid()) chunk.recomputed_forward = moved[chunk.recomputed_forward.index()];
   }
   return moved;
 }

@@ -7,7 +7,7 @@
 // - A bucket with sharded state (`zero: 1`): each owner reduce-scatters its sums, the shards are all-reduced over the other axes and owners, each
 //   device updates its shard, and an all-gather brings the others. The squares of shards are summed over the axes that shard them.
 // - With sharded gradients (`zero: 2`) their sum over the devices is one value, a shard; with sharded parameters (`zero: 3`) an update leaves a
-//   shard, and an all-gather at the start of the step gives the full ones. Here there is one of each per owner: `rounds` repeats them once the order
+//   shard, and an all-gather at the start of the step gives the full ones. Here there is one of each per owner: `insert_collectives` repeats them once the order
 //   of the work is known.
 // - The norm: sums of squares per bucket at its first owner, gathered on all owners if there are several, one norm node per owner. Updates read
 //   it when gradients are clipped; its report is always there.

@@ -303,7 +303,7 @@ class Application {
     polls_.visit();
     const Selection::Named named = selection_.named(*order_, op);
     if (sink_.error_count() > kEnoughErrors) return;
-    if (named.kind == Selection::Named::Kind::piece && op.part == CommClass::none) {
+    if (named.kind == Selection::Named::Kind::segment && op.part == CommClass::none) {
       const NodeId node = selection_.work().at(named.chunk, op.pass, named.instance);
       if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices)) return take(node, op);
     }
@@ -427,16 +427,16 @@ class Application {
 
   /// Replicas may have orders of their own but take part in the same all-gathers: joins their named all-gathers.
   void join_gathers() {
-    std::vector<Dag::PlacedGather> own(std::make_move_iterator(out_.gathers.begin() + static_cast<std::ptrdiff_t>(gathers_before_)), std::make_move_iterator(out_.gathers.end()));
+    std::vector<Dag::GatherInterval> own(std::make_move_iterator(out_.gathers.begin() + static_cast<std::ptrdiff_t>(gathers_before_)), std::make_move_iterator(out_.gathers.end()));
     out_.gathers.resize(gathers_before_);
-    for (Dag::PlacedGather& gather : own) {
+    for (Dag::GatherInterval& gather : own) {
       const auto [known, fresh] = gather_of_.try_emplace({gather.whole, gather.uses.front()}, out_.gathers.size());
       if (fresh) {
         for (const NodeId use : gather.uses) {
           if (const auto [other, alone] = gather_of_.try_emplace({gather.whole, use}, known->second); !alone && other->second != known->second) return reports_.gathered_differently(*rank_, gather, out_.gathers[other->second]);
         }
         out_.gathers.push_back(std::move(gather));
-      } else if (Dag::PlacedGather& first = out_.gathers[known->second]; first.uses == gather.uses) {
+      } else if (Dag::GatherInterval& first = out_.gathers[known->second]; first.uses == gather.uses) {
         first.after.insert(first.after.end(), gather.after.begin(), gather.after.end());
       } else {
         return reports_.gathered_differently(*rank_, gather, first);
@@ -457,7 +457,7 @@ class Application {
         places_.replace({whole, use}, claim_, at, previous, before_);
         const auto [known, fresh] = gathered_.try_emplace({whole, use}, out_.gathers.size());
         if (fresh) continue;
-        Dag::PlacedGather& before = out_.gathers[std::exchange(known->second, out_.gathers.size())];
+        Dag::GatherInterval& before = out_.gathers[std::exchange(known->second, out_.gathers.size())];
         std::erase(before.uses, use);
         if (before.uses.empty()) return reports_.repeated_communication(at, before.loc);
       }

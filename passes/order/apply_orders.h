@@ -27,7 +27,7 @@ struct ClaimedOrder {
   std::vector<LocId> loc;                       // per node: the operation that names it (for communication, its member on that rank); invalid: none
   std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
   std::vector<std::uint32_t> claim_of_role;     // position in dag.claims, or kUnclaimed
-  std::vector<dag::Dag::PlacedGather> gathers;  // that operations name
+  std::vector<dag::Dag::GatherInterval> gathers;  // that operations name
   bool has_groups = false;
   // For messages, if replicas have orders of their own.
   struct Again {

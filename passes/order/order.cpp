@@ -87,7 +87,7 @@ class Ordering {
     dag_.temporal.reserve(after_.size() + claimed_->waits.size());
     for (const auto& [before, next] : after_) dag_.temporal.emplace_back(graph.front(before), graph.front(next));
     dag_.temporal.insert(dag_.temporal.end(), claimed_->waits.begin(), claimed_->waits.end());
-    dag_.placed_gathers = std::move(claimed_->gathers);
+    dag_.gather_intervals = std::move(claimed_->gathers);
   }
 
   Dag& dag_;

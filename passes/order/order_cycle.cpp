@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
+#include "passes/order/order_deadlock.h"
 #include "passes/order/order_moves.h"
-#include "passes/order/order_standstill.h"
 
 namespace piper::passes {
 
@@ -147,24 +147,24 @@ void report_disagreement(const OrderClaims& claims, const Disagreement& found, D
 }
 
 /// `pp[0]`, `pp[1]` and `pp[2]`.
-std::string rank_list(const OrderClaims& claims, std::span<const Standing> circle) {
+std::string rank_list(const OrderClaims& claims, std::span<const Standing> cycle) {
   std::string text;
-  for (std::size_t i = 0; i < circle.size(); ++i) {
-    if (i == kMostRanks - 1 && circle.size() > kMostRanks) return text + " and " + std::to_string(circle.size() - i) + " more ranks";
-    text += (i == 0 ? "`" : i + 1 == circle.size() ? " and `" : ", `") + claims.rank_text(circle[i].claim) + "`";
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    if (i == kMostRanks - 1 && cycle.size() > kMostRanks) return text + " and " + std::to_string(cycle.size() - i) + " more ranks";
+    text += (i == 0 ? "`" : i + 1 == cycle.size() ? " and `" : ", `") + claims.rank_text(cycle[i].claim) + "`";
   }
   return text;
 }
 
-void report_standstill(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> circle, DiagnosticSink& sink) {
-  const Standing& first = circle.front();
+void report_deadlock(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> cycle, DiagnosticSink& sink) {
+  const Standing& first = cycle.front();
   const LocId loc = claims.loc(first.at, first.claim);
   const std::string at = claims.text(first.at, first.claim), want = claims.text(first.want, first.claim);
   const auto code = Code::order_contradicts_data;
-  auto report = circle.size() > 1
-                    ? sink.report(code, loc, "{} wait for each other", rank_list(claims, circle))
+  auto report = cycle.size() > 1
+                    ? sink.report(code, loc, "{} wait for each other", rank_list(claims, cycle))
                     : sink.report(code, loc, "`{}` waits for `{}`, which the order of `{}` puts after it", at, want, claims.rank_text(first.claim));
-  if (circle.size() == 1) {
+  if (cycle.size() == 1) {
     report.related(claims.loc(first.want, first.claim), "`{}` comes only here", want);
   } else {
     // One line per rank; a location is shown only once.
@@ -175,18 +175,18 @@ void report_standstill(const Dag& dag, const OrderClaims& claims, const WorkGrap
       return range.valid() && shown.emplace(range.file, locations.files().line_column(range.file, range.begin).line).second;
     };
     fresh(loc);
-    for (std::size_t i = 0; i < std::min(circle.size(), kMostRanks); ++i) {
-      const Standing& rank = circle[i];
-      const std::uint32_t owner = circle[(i + 1) % circle.size()].claim;
+    for (std::size_t i = 0; i < std::min(cycle.size(), kMostRanks); ++i) {
+      const Standing& rank = cycle[i];
+      const std::uint32_t owner = cycle[(i + 1) % cycle.size()].claim;
       const LocId place = claims.loc(rank.at, rank.claim);
       report.related(fresh(place) ? place : LocId(), "`{}` is at `{}` and waits for `{}` of `{}`", claims.rank_text(rank.claim), claims.text(rank.at, rank.claim),
                      claims.text(rank.want, owner), claims.rank_text(owner));
     }
-    if (circle.size() > kMostRanks) report.related(LocId(), "and so on, around {} ranks", circle.size());
+    if (cycle.size() > kMostRanks) report.related(LocId(), "and so on, around {} ranks", cycle.size());
   }
   report.related(LocId(), "the grid up to there; in brackets what each rank is at:");
-  for (const std::string& line : standing_grid(dag, claims, graph, more, circle)) report.related(LocId(), "  {}", line);
-  if (const std::optional<std::string> change = legal_change(dag, claims, graph, circle)) {
+  for (const std::string& line : standing_grid(dag, claims, graph, more, cycle)) report.related(LocId(), "  {}", line);
+  if (const std::optional<std::string> change = legal_change(dag, claims, graph, cycle)) {
     report.hint("{}", *change);
   } else {
     report.hint("no move of a single operation was found to be enough: give one of these ranks an order in which what the others wait for comes first");
@@ -208,7 +208,7 @@ void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkG
     report_disagreement(claims, *found, sink);
     return;
   }
-  report_standstill(dag, claims, graph, more, standing_circle(claims, graph, done), sink);
+  report_deadlock(dag, claims, graph, more, deadlock_cycle(claims, graph, done), sink);
 }
 
 }  // namespace piper::passes

@@ -68,22 +68,22 @@ class Search {
  public:
   Search(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph) : dag_(dag), claims_(claims), graph_(graph) {}
 
-  std::optional<std::string> find(std::span<const Standing> circle) {
+  std::optional<std::string> find(std::span<const Standing> cycle) {
     // The cycle contains, per rank, an order edge from the operation at which it is stuck to one that another rank waits for: a move that breaks the
     // cycle moves one of these.
-    for (std::size_t i = 0; i < circle.size(); ++i) {
-      const Standing& next = circle[(i + 1) % circle.size()];
-      if (circle[i].want == next.at) continue;  // the rank is stuck at it
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      const Standing& next = cycle[(i + 1) % cycle.size()];
+      if (cycle[i].want == next.at) continue;  // the rank is stuck at it
       const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;  // moving communication is tried before moving work
       if (named) {
         if (auto text = move(next.claim, next.at, true)) return text;
       }
-      if (auto text = move(next.claim, circle[i].want, false)) return text;
+      if (auto text = move(next.claim, cycle[i].want, false)) return text;
       if (auto text = named ? std::nullopt : move(next.claim, next.at, true)) return text;
     }
-    for (std::size_t i = 0; i < circle.size(); ++i) {
-      const Standing& next = circle[(i + 1) % circle.size()];
-      if (auto text = swap_lines(next.claim, circle[i].want, next.at)) return text;
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      const Standing& next = cycle[(i + 1) % cycle.size()];
+      if (auto text = swap_lines(next.claim, cycle[i].want, next.at)) return text;
     }
     return std::nullopt;
   }
@@ -212,8 +212,8 @@ class Search {
 
 }  // namespace
 
-std::optional<std::string> legal_change(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, std::span<const Standing> circle) {
-  return Search(dag, claims, graph).find(circle);
+std::optional<std::string> legal_change(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, std::span<const Standing> cycle) {
+  return Search(dag, claims, graph).find(cycle);
 }
 
 }  // namespace piper::passes

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <variant>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 
 namespace piper::passes {
 
@@ -17,7 +17,7 @@ using directive::RankSteps;
 
 namespace {
 
-std::string chunk_text(const PieceTexts& texts, const Node& node) { return std::string(pass_name(node.pass)) + " " + texts.of(node.chunk); }
+std::string chunk_text(const SegmentTexts& texts, const Node& node) { return std::string(pass_name(node.pass)) + " " + texts.of(node.chunk); }
 
 /// `F stage[1] mb[3..8], B stage[1] mb[2]`: runs along the last dimension are joined.
 std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
@@ -31,7 +31,7 @@ std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
     const Node &x = dag.node(a), &y = dag.node(b);
     return std::tuple(head(x), x.instance.at[last]) < std::tuple(head(y), y.instance.at[last]);
   });
-  const PieceTexts texts(dag);
+  const SegmentTexts texts(dag);
   std::string text;
   std::size_t items = 0;
   for (std::size_t i = 0; i < nodes.size(); ++items) {
@@ -68,7 +68,7 @@ std::string work_text(const Dag& dag, NodeId id) {
     // The bucket's first contribution, because a reduction covers all microbatches.
     const Node* source = &node;
     while (!runs_body(source->kind)) source = &dag.node(dag.inputs_of(dag.adding_member(*source)).front().source.node);
-    return chunk_text(PieceTexts(dag), *source) + (gathers_shards(node.kind) ? ".gather" : ".reduce");
+    return chunk_text(SegmentTexts(dag), *source) + (gathers_shards(node.kind) ? ".gather" : ".reduce");
   }
   if (!runs_body(node.kind) && (!node.chunk.valid() || !is_message(node.kind))) return dag.name(id);
   const std::string quoted = list_text(dag, {id});
@@ -133,7 +133,7 @@ void OrderReports::gathered_late(const RankOp& at, NodeId node, LocId where) {
   report.hint("name the gather before that");
 }
 
-void OrderReports::gathered_differently(const RankSteps& rank, const Dag::PlacedGather& gather, const Dag::PlacedGather& other) {
+void OrderReports::gathered_differently(const RankSteps& rank, const Dag::GatherInterval& gather, const Dag::GatherInterval& other) {
   auto report = sink_.report(Code::gather_misplaced, gather.loc, "on `{}` this gather is for {}, and on replicas, which gather together with it, one is for {}", dag_.text(rank.devices),
                              list_text(dag_, gather.uses), list_text(dag_, other.uses));
   report.related(other.loc, "the gather of the others");

@@ -52,7 +52,7 @@ class OrderReports {
   /// Communication that one rank names after some work, and another rank with the same work elsewhere; null: nowhere.
   void named_apart(const RankOp& at, const std::vector<dag::NodeId>& behind, const directive::RankSteps& other, const RankOp* other_at, const std::vector<dag::NodeId>& other_behind);
   /// An all-gather of this rank and one in the order of replicas serve overlapping but different work.
-  void gathered_differently(const directive::RankSteps& rank, const dag::Dag::PlacedGather& gather, const dag::Dag::PlacedGather& other);
+  void gathered_differently(const directive::RankSteps& rank, const dag::Dag::GatherInterval& gather, const dag::Dag::GatherInterval& other);
 
  private:
   /// The text of an operation, with its indices: `B stage[1].reduce mb[0]`.

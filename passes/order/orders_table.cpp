@@ -5,7 +5,7 @@
 #include <tuple>
 #include <variant>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 
 namespace piper::passes {
 
@@ -41,7 +41,7 @@ class Table {
     out_.microbatches = per_copy * copies;
     placed_.assign(copies, {});
     find_copies();
-    count_pieces();
+    count_segments();
     find_waited_for();
     for (const NodeId id : dag_.order) {
       const Node& node = dag_.node(id);
@@ -66,7 +66,7 @@ class Table {
     }
     for (OrdersTable::Row& row : out_.rows) {
       members_in_text_order(row.ops);
-      join_pieces(row);
+      join_segments(row);
       number_parts(row.ops);
     }
     finish_placement();
@@ -96,27 +96,27 @@ class Table {
   }
 
   /// Joins chunks to operations.
-  void join_pieces(OrdersTable::Row& row) const {
+  void join_segments(OrdersTable::Row& row) const {
     std::vector<OrdersTable::Op> ops;
     std::vector<std::vector<NodeId>> nodes;
-    for (OrdersTable::Op& piece : row.ops) {
-      const std::size_t known = operation_of(piece, ops, nodes);
+    for (OrdersTable::Op& segment : row.ops) {
+      const std::size_t known = operation_of(segment, ops, nodes);
       if (known == ops.size()) {
-        nodes.push_back({piece.first});
-        ops.push_back(std::move(piece));
+        nodes.push_back({segment.first});
+        ops.push_back(std::move(segment));
         continue;
       }
       OrdersTable::Op& whole = ops[known];
-      whole.last = piece.last;
-      whole.offloads |= piece.offloads;
-      whole.fetches |= piece.fetches;
-      nodes[known].push_back(piece.first);
+      whole.last = segment.last;
+      whole.offloads |= segment.offloads;
+      whole.fetches |= segment.fetches;
+      nodes[known].push_back(segment.first);
     }
     for (std::size_t i = 0; i < ops.size(); ++i) {
       ops[i].first_node = static_cast<std::uint32_t>(row.nodes.size());
       ops[i].num_nodes = static_cast<std::uint32_t>(nodes[i].size());
       row.nodes.insert(row.nodes.end(), nodes[i].begin(), nodes[i].end());
-      const bool whole = ops[i].stage && (nodes[i].size() > 1 || pieces_of_stage(*ops[i].stage, ops[i].pass) == 1);
+      const bool whole = ops[i].stage && (nodes[i].size() > 1 || segments_of_stage(*ops[i].stage, ops[i].pass) == 1);
       ops[i].region = whole ? stage_text(*ops[i].stage) : texts_.of(dag_.node(ops[i].first).chunk);
       ops[i].part_of_stage = ops[i].stage && ops[i].region != stage_text(*ops[i].stage);
     }
@@ -124,7 +124,7 @@ class Table {
   }
 
   /// How many chunks of a stage run in a pass.
-  std::uint32_t pieces_of_stage(std::uint32_t stage, Pass pass) const { return stage < pieces_.size() ? pieces_[stage][static_cast<std::size_t>(pass)] : 0; }
+  std::uint32_t segments_of_stage(std::uint32_t stage, Pass pass) const { return stage < segments_.size() ? segments_[stage][static_cast<std::size_t>(pass)] : 0; }
 
   void find_waited_for() {
     waited_for_.assign(dag_.nodes.size(), false);
@@ -133,25 +133,25 @@ class Table {
     }
   }
 
-  void count_pieces() {
+  void count_segments() {
     for (const Chunk& chunk : dag_.chunks) {
       const auto stage = dag_.stages.valid() && chunk.region.valid() ? dag_.regions.coordinate(chunk.region, dag_.stages) : std::nullopt;
       if (!stage) continue;
-      if (pieces_.size() <= *stage) pieces_.resize(*stage + 1, {});
-      for (std::size_t pass = 0; pass < kPasses; ++pass) pieces_[*stage][pass] += chunk.bodies[pass].valid() ? 1 : 0;
+      if (segments_.size() <= *stage) segments_.resize(*stage + 1, {});
+      for (std::size_t pass = 0; pass < kPasses; ++pass) segments_[*stage][pass] += chunk.bodies[pass].valid() ? 1 : 0;
     }
   }
 
   /// The operation that a chunk continues; the number of operations if it begins one. The `R`s of several chunks alternate with their backwards, and
   /// become one operation before the backward, unless named communication that they may need waits for a chunk of the backward.
-  std::size_t operation_of(const OrdersTable::Op& piece, std::vector<OrdersTable::Op>& ops, std::vector<std::vector<NodeId>>& nodes) const {
+  std::size_t operation_of(const OrdersTable::Op& segment, std::vector<OrdersTable::Op>& ops, std::vector<std::vector<NodeId>>& nodes) const {
     const std::size_t none = ops.size();
-    if (none == 0 || !beside(ops.back(), piece)) return none;
-    if (ops.back().pass == piece.pass) return none - 1;
-    if (none == 1 || !beside(ops[none - 2], piece) || ops[none - 2].pass != piece.pass) return none;
+    if (none == 0 || !beside(ops.back(), segment)) return none;
+    if (ops.back().pass == segment.pass) return none - 1;
+    if (none == 1 || !beside(ops[none - 2], segment) || ops[none - 2].pass != segment.pass) return none;
     const auto comes_back = [](Pass pass) { return pass == Pass::R || pass == Pass::B || pass == Pass::BI; };
     const Pass between = ops.back().pass;
-    if (!comes_back(between) || !comes_back(piece.pass) || (between == Pass::R) == (piece.pass == Pass::R)) return none;
+    if (!comes_back(between) || !comes_back(segment.pass) || (between == Pass::R) == (segment.pass == Pass::R)) return none;
     const auto is_waited_for = [&](NodeId node) { return waited_for_[node.index()]; };
     if (std::any_of(nodes[none - 2].begin(), nodes[none - 2].end(), is_waited_for) || std::any_of(nodes[none - 1].begin(), nodes[none - 1].end(), is_waited_for)) return none;
     if (between == Pass::R) {
@@ -159,7 +159,7 @@ class Table {
       std::swap(nodes[none - 2], nodes[none - 1]);
     }
     ops[none - 2].alternates = true;
-    return piece.pass == Pass::R ? none - 2 : none - 1;
+    return segment.pass == Pass::R ? none - 2 : none - 1;
   }
 
   std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(dag_.stages)) + "[" + std::to_string(stage) + "]"; }
@@ -254,9 +254,9 @@ class Table {
 
   const Dag& dag_;
   Dims dims_;
-  const PieceTexts texts_;
+  const SegmentTexts texts_;
   OrdersTable out_;
-  std::vector<std::array<std::uint32_t, kPasses>> pieces_;  // per stage and pass: its chunks
+  std::vector<std::array<std::uint32_t, kPasses>> segments_;  // per stage and pass: its chunks
   std::vector<bool> waited_for_;                     // per node: communication that an order names comes after it
   std::vector<bool> leaves_, returns_;               // per node: copies of its outputs and of its inputs
   std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it contains

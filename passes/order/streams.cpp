@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "passes/order/order_reports.h"
 #include "passes/selectors/check_lines.h"
 

@@ -4,7 +4,7 @@
 
 #include "ir/dag/terms.h"
 #include "passes/selectors/select.h"
-#include "passes/simulate/clock.h"
+#include "passes/simulate/asap_times.h"
 
 namespace piper::passes {
 

@@ -128,11 +128,11 @@ class FreeList {
 
 /// Positions of the values by the time at which they end.
 template <typename End>
-std::vector<std::uint32_t> by_end(std::span<const Lifetime> values, const End& end_of) {
+std::vector<std::uint32_t> by_end(std::span<const LiveRange> values, const End& end_of) {
   std::uint32_t end = 0;
-  for (const Lifetime& value : values) end = std::max(end, end_of(value));
+  for (const LiveRange& value : values) end = std::max(end, end_of(value));
   std::vector<std::uint32_t> first(static_cast<std::size_t>(end) + 2, 0);
-  for (const Lifetime& value : values) ++first[end_of(value) + 1];
+  for (const LiveRange& value : values) ++first[end_of(value) + 1];
   for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
   std::vector<std::uint32_t> sorted(values.size());
   for (std::uint32_t i = 0; i < values.size(); ++i) sorted[first[end_of(values[i])]++] = i;
@@ -141,10 +141,10 @@ std::vector<std::uint32_t> by_end(std::span<const Lifetime> values, const End& e
 
 /// The largest sum of aligned sizes at one time.
 template <typename End>
-std::int64_t most(std::span<const Lifetime> values, std::span<const std::uint32_t> by_end, const End& end_of) {
+std::int64_t most(std::span<const LiveRange> values, std::span<const std::uint32_t> by_end, const End& end_of) {
   std::int64_t live = 0, found = 0;
   std::size_t ended = 0;
-  for (const Lifetime& value : values) {
+  for (const LiveRange& value : values) {
     for (; ended < by_end.size() && end_of(values[by_end[ended]]) < value.first; ++ended) live -= aligned(values[by_end[ended]].bytes);
     live += aligned(value.bytes);
     found = std::max(found, live);
@@ -152,10 +152,10 @@ std::int64_t most(std::span<const Lifetime> values, std::span<const std::uint32_
   return found;
 }
 
-std::int64_t in_order_of_use(std::span<Lifetime> values, std::span<const std::uint32_t> given) {
+std::int64_t in_order_of_use(std::span<LiveRange> values, std::span<const std::uint32_t> given) {
   FreeList free;
   std::size_t ended = 0;
-  for (Lifetime& value : values) {
+  for (LiveRange& value : values) {
     for (; ended < given.size() && values[given[ended]].given() < value.first; ++ended) {
       free.give(values[given[ended]].offset, aligned(values[given[ended]].bytes));
     }
@@ -165,7 +165,7 @@ std::int64_t in_order_of_use(std::span<Lifetime> values, std::span<const std::ui
 }
 
 /// Largest first, each in the lowest gap between the values with overlapping live ranges.
-std::int64_t by_size(std::span<const Lifetime> values, std::vector<std::int64_t>& offsets) {
+std::int64_t by_size(std::span<const LiveRange> values, std::vector<std::int64_t>& offsets) {
   std::vector<std::uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return values[a].bytes > values[b].bytes; });
@@ -189,14 +189,14 @@ std::int64_t by_size(std::span<const Lifetime> values, std::vector<std::int64_t>
 
 }  // namespace
 
-LayoutSize lay_out(std::span<Lifetime> values) {
+LayoutSize lay_out(std::span<LiveRange> values) {
   LayoutSize size;
   if (values.empty()) return size;
-  const auto last = [](const Lifetime& value) { return value.last; };
-  const auto given = [](const Lifetime& value) { return value.given(); };
+  const auto last = [](const LiveRange& value) { return value.last; };
+  const auto given = [](const LiveRange& value) { return value.given(); };
   const std::vector<std::uint32_t> by_given = by_end(values, given);
   const std::int64_t least = most(values, by_given, given);
-  const bool kept = std::any_of(values.begin(), values.end(), [](const Lifetime& value) { return value.kept > value.last; });
+  const bool kept = std::any_of(values.begin(), values.end(), [](const LiveRange& value) { return value.kept > value.last; });
   size.live = kept ? most(values, by_end(values, last), last) : least;
   size.bytes = in_order_of_use(values, by_given);
   if (values.size() > kSecondAttempt || size.bytes - least <= least / 50) return size;

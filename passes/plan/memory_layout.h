@@ -15,7 +15,7 @@
 namespace piper::passes {
 
 /// A value that needs `bytes` from time `first` to time `last`, both included.
-struct Lifetime {
+struct LiveRange {
   std::int64_t bytes = 0;
   std::uint32_t first = 0, last = 0;
   std::int64_t offset = 0;  // the result, a multiple of kAlignment
@@ -30,6 +30,6 @@ struct LayoutSize {
 };
 
 /// Fills the offsets. `values` ascend by `first`.
-LayoutSize lay_out(std::span<Lifetime> values);
+LayoutSize lay_out(std::span<LiveRange> values);
 
 }  // namespace piper::passes

@@ -139,7 +139,7 @@ class RoleProjection {
     places_.assign(first_place_.back(), {});
     value_of_sum_.clear();
     values_.clear();
-    lifetimes_.clear();
+    live_ranges_.clear();
     accesses_.clear();
     for (std::uint32_t a = 0; a < count; ++a) {
       polls_.visit();
@@ -149,7 +149,7 @@ class RoleProjection {
         if (input.cls == EdgeClass::param) continue;
         const std::uint32_t value = place(input.action, input.output).value;
         if (value == kNone) continue;
-        lifetimes_[value].last = a;
+        live_ranges_[value].last = a;
         accesses_.emplace_back(value, a);
       }
     }
@@ -179,7 +179,7 @@ class RoleProjection {
 
   void add_value(Value value, std::int64_t bytes, std::uint32_t action) {
     values_.push_back(value);
-    lifetimes_.push_back({std::max<std::int64_t>(bytes, 1), action, action});
+    live_ranges_.push_back({std::max<std::int64_t>(bytes, 1), action, action});
     accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
   }
 
@@ -193,7 +193,7 @@ class RoleProjection {
       next_work_[a] = work;
       if (runs_body(node(a).kind)) work = a;
     }
-    for (Lifetime& value : lifetimes_) {
+    for (LiveRange& value : live_ranges_) {
       if (is_send(node(value.last).kind)) value.kept = next_work_[value.last];
     }
   }
@@ -201,33 +201,33 @@ class RoleProjection {
   /// Lays out the values on the host, or the others.
   LayoutSize lay_out_arena(bool host) {
     std::vector<std::uint32_t> there;
-    std::vector<Lifetime> lifetimes;
+    std::vector<LiveRange> live_ranges;
     for (std::uint32_t v = 0; v < values_.size(); ++v) {
       if (is_on_host(values_[v].cls) != host) continue;
       there.push_back(v);
-      lifetimes.push_back(lifetimes_[v]);
+      live_ranges.push_back(live_ranges_[v]);
     }
-    const LayoutSize size = lay_out(lifetimes);
-    for (std::size_t i = 0; i < there.size(); ++i) lifetimes_[there[i]].offset = lifetimes[i].offset;
+    const LayoutSize size = lay_out(live_ranges);
+    for (std::size_t i = 0; i < there.size(); ++i) live_ranges_[there[i]].offset = live_ranges[i].offset;
     return size;
   }
 
   void lay_out_values() {
     const bool host = std::any_of(values_.begin(), values_.end(), [](const Value& value) { return is_on_host(value.cls); });
-    const LayoutSize size = host ? lay_out_arena(false) : lay_out(lifetimes_);
+    const LayoutSize size = host ? lay_out_arena(false) : lay_out(live_ranges_);
     role_.arena_bytes = state_bytes_ + size.bytes;
     role_.live_bytes = state_bytes_ + size.live;
     role_.host_bytes = host_state_bytes_ + (host ? lay_out_arena(true).bytes : 0);
     role_.buffers.reserve(role_.buffers.size() + values_.size());
     llvm::DenseMap<std::pair<std::int64_t, std::int64_t>, BufferId> workspaces;
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      const std::int64_t offset = (is_on_host(values_[v].cls) ? host_state_bytes_ : state_bytes_) + lifetimes_[v].offset;
+      const std::int64_t offset = (is_on_host(values_[v].cls) ? host_state_bytes_ : state_bytes_) + live_ranges_[v].offset;
       if (values_[v].cls != BufferClass::workspace) {
-        values_[v].buffer = add_buffer(values_[v].cls, offset, lifetimes_[v].bytes, values_[v].port, {});
+        values_[v].buffer = add_buffer(values_[v].cls, offset, live_ranges_[v].bytes, values_[v].port, {});
         continue;
       }
-      const auto [entry, fresh] = workspaces.try_emplace({offset, lifetimes_[v].bytes}, BufferId());
-      if (fresh) entry->second = add_buffer(BufferClass::workspace, offset, lifetimes_[v].bytes, {}, {});
+      const auto [entry, fresh] = workspaces.try_emplace({offset, live_ranges_[v].bytes}, BufferId());
+      if (fresh) entry->second = add_buffer(BufferClass::workspace, offset, live_ranges_[v].bytes, {}, {});
       values_[v].buffer = entry->second;
     }
   }
@@ -304,7 +304,7 @@ class RoleProjection {
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
       if (reduces_to_shards(node.kind) && dag_.leaves_shard(node) && !place(a, 0).adds) need(a, update_[node.subject.bucket().index()], 1);
       if (node.comm.valid()) need_step_before(a);
-      for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
+      for (; value < values_.size() && live_ranges_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
           // One action may write one small value per rank into the bytes of one earlier value, which has one access per microbatch.
           const Need before = predecessors_[i];
@@ -386,9 +386,9 @@ class RoleProjection {
       return entry->second;
     };
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      const std::int64_t begin = lifetimes_[v].offset + (is_on_host(values_[v].cls) ? kHost : 0);
+      const std::int64_t begin = live_ranges_[v].offset + (is_on_host(values_[v].cls) ? kHost : 0);
       first_cell_[v] = cut(begin);
-      end_cell_[v] = cut(begin + aligned(lifetimes_[v].bytes));
+      end_cell_[v] = cut(begin + aligned(live_ranges_[v].bytes));
     }
     std::vector<std::uint32_t> by_place(cuts_.size()), number(cuts_.size());
     for (std::uint32_t i = 0; i < cuts_.size(); ++i) by_place[i] = i;
@@ -447,7 +447,7 @@ class RoleProjection {
   std::vector<Place> places_;                  // per output
   llvm::DenseMap<NodeId, std::uint32_t> value_of_sum_;  // of full gradients until their reduction
   std::vector<Value> values_;                  // ascending by the action that writes them
-  std::vector<Lifetime> lifetimes_;            // per value
+  std::vector<LiveRange> live_ranges_;            // per value
   std::vector<std::uint32_t> next_work_;       // per action: the next one that runs a body, or the last of the step
 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action

@@ -31,7 +31,7 @@ bool needs_parts_of(const Partition& partition, const Partition& other) {
 
 struct InOrder {
   std::vector<const Partition*> applied;
-  std::vector<const Partition*> circle;  // remaining partitions
+  std::vector<const Partition*> cycle;  // remaining partitions
 };
 
 InOrder put_in_order(std::vector<const Partition*> pending) {
@@ -46,7 +46,7 @@ InOrder put_in_order(std::vector<const Partition*> pending) {
     order.applied.push_back(*free);
     pending.erase(free);
   }
-  order.circle = std::move(pending);
+  order.cycle = std::move(pending);
   return order;
 }
 
@@ -158,12 +158,12 @@ void check_partitions(const Nameable& nameable, const directive::Strategy& strat
     report_repeated(*partition, *first, nameable.context, sink);
     uncertain.insert(partition->into.name);
   }
-  const std::vector<const Partition*> circle = put_in_order(std::move(single)).circle;
-  if (circle.empty()) return;
-  sink.report(Code::partition_conflict, circle[0]->loc, "these partitions cut each other's parts in a cycle")
-      .related(circle[1]->loc, "this one needs the parts of the first")
+  const std::vector<const Partition*> cycle = put_in_order(std::move(single)).cycle;
+  if (cycle.empty()) return;
+  sink.report(Code::partition_conflict, cycle[0]->loc, "these partitions cut each other's parts in a cycle")
+      .related(cycle[1]->loc, "this one needs the parts of the first")
       .hint("cut a region of the model in one of them");
-  for (const Partition* partition : circle) uncertain.insert(partition->into.name);
+  for (const Partition* partition : cycle) uncertain.insert(partition->into.name);
 }
 
 void check_splits(const Nameable& nameable, const directive::Strategy& strategy, llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink) {

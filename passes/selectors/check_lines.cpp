@@ -42,7 +42,7 @@ void check_replicate(const directive::Replicate& replicate, const directive::Str
   if (replicate.reduce && (*replicate.reduce == directive::Reduce::step) == (replicate.zero > 1)) {
     sink.report(Code::reduction_refused, directive::narrowest(replicate.reduce_loc, replicate.loc), "`reduce: {}` does not go with `zero: {}`: {}", directive::reduce_name(*replicate.reduce), replicate.zero,
                 replicate.zero > 1 ? "whole gradients would be kept until the end of the step" : "gradients are kept whole, and are summed over the replicas once per step")
-        .hint("{}", replicate.zero > 1 ? "write `reduce: each` or `reduce: run`, or `zero: 1`" : "leave `reduce` out, or write `zero: 2`");
+        .hint("{}", replicate.zero > 1 ? "write `reduce: microbatch` or `reduce: unit`, or `zero: 1`" : "leave `reduce` out, or write `zero: 2`");
   }
   const Mesh& mesh = strategy.mesh;
   for (const Symbol axis : replicate.axes) {

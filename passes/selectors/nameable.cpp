@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "llvm/ADT/DenseSet.h"
-#include "passes/build/pieces.h"
+#include "passes/build/segments.h"
 #include "passes/selectors/select.h"
 
 namespace piper::passes {

@@ -74,7 +74,7 @@ std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<Chun
     if (term.all) return loose;
     scratch.clear();
     std::copy_if(loose.begin(), loose.end(), std::back_inserter(scratch), [&](ChunkId chunk) {
-      return std::find(term.indices.begin(), term.indices.end(), dag_.chunks[chunk.index()].piece) != term.indices.end();
+      return std::find(term.indices.begin(), term.indices.end(), dag_.chunks[chunk.index()].segment) != term.indices.end();
     });
     return scratch;
   }
@@ -188,11 +188,11 @@ bool Selection::report_rest(std::span<const Term> terms, LocId loc, DiagnosticSi
         .hint("name these regions, or leave this out");
     return true;
   }
-  std::uint32_t pieces = 0;
-  for (const ChunkId chunk : found) pieces = std::max(pieces, dag_.chunks[chunk.index()].piece + 1);
+  std::uint32_t segments = 0;
+  for (const ChunkId chunk : found) segments = std::max(segments, dag_.chunks[chunk.index()].segment + 1);
   for (const std::uint32_t index : rest.indices) {
-    if (index < pieces) continue;
-    report_missing_index(sink, loc, text(whole), index, pieces);
+    if (index < segments) continue;
+    report_missing_index(sink, loc, text(whole), index, segments);
     return true;
   }
   return false;
@@ -258,7 +258,7 @@ Selection::Named Selection::read(const directive::Order& order, const directive:
     if (instance.at[d] == Instance::kNone) return named;
   }
   named.instance = instances_.position(instance);
-  if (named.chunk.valid()) named.kind = Named::Kind::piece;
+  if (named.chunk.valid()) named.kind = Named::Kind::segment;
   return named;
 }
 

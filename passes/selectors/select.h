@@ -89,7 +89,7 @@ class Selection {
   struct Named {
     enum class Kind : std::uint8_t {
       unread,
-      piece,  // one instance of one chunk, the usual case
+      segment,  // one instance of one chunk, the usual case
       other,  // call `find`
     } kind = Kind::unread;
     std::uint32_t num_coordinates = 0;

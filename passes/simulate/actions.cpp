@@ -4,13 +4,13 @@
 #include <map>
 
 #include "ir/alignment.h"
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "llvm/ADT/DenseMap.h"
 #include "passes/order/list_schedule.h"
 #include "passes/simulate/action_seconds.h"
 #include "passes/simulate/device_classes.h"
+#include "passes/simulate/fair_sharing.h"
 #include "passes/simulate/figures.h"
-#include "passes/simulate/sharing_clock.h"
 
 namespace piper::passes {
 
@@ -33,7 +33,7 @@ class Simulation {
     out_.source = Timeline::Source::plan;
     number();
     connect();
-    times_ = shares() ? run_sharing_clock(network_, sharing(), *dag_.context) : run_clock(network_, *dag_.context);
+    times_ = shares() ? fair_sharing_times(network_, sharing(), *dag_.context) : asap_times(network_, *dag_.context);
     dag_.context->poll();
     operation_of_.assign(dag_.nodes.size(), kNone);
     for (std::uint32_t rank = 0; rank < classes_.size(); ++rank) {
@@ -407,7 +407,7 @@ class Simulation {
   const Machine* machine_;
   const DeviceClasses classes_;  // the ranks
   const ActionSeconds seconds_;
-  const PieceTexts texts_;
+  const SegmentTexts texts_;
   Network network_;
   Times times_;
   Timeline out_;

@@ -49,7 +49,7 @@ class Simulation {
       : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), fractions_(dag, costs.stages) {
     count_ranks();
     find_named();
-    for (const Row& row : table_.rows) has_pieces_ = has_pieces_ || std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.num_nodes > 1; });
+    for (const Row& row : table_.rows) has_segments_ = has_segments_ || std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.num_nodes > 1; });
   }
 
   std::optional<Timeline> run() {
@@ -278,7 +278,7 @@ class Simulation {
   bool find_times(std::vector<std::vector<std::uint32_t>> sequences) {
     rules_.sequences = std::move(sequences);
     for (const bool whole : {true, false}) {
-      if (whole && !has_pieces_) continue;
+      if (whole && !has_segments_) continue;
       join_units(whole);
       times_.emplace(dag_, graph_, roles_, rules_);
       if (times_->complete()) return true;
@@ -542,7 +542,7 @@ class Simulation {
   const WorkFractions fractions_;
   std::vector<std::uint32_t> alike_;  // per row: number of rows with the same work
   double ranks_ = 0;                  // number of ranks with different work
-  bool has_pieces_ = false;           // some operation is several chunks
+  bool has_segments_ = false;           // some operation is several chunks
   std::vector<double> cost_;          // per unit by itself
   std::optional<Activations> activations_;  // if curves are wanted
   WorkRules rules_;

@@ -35,7 +35,7 @@ WorkTimes::WorkTimes(const Dag& dag, const WorkGraph& graph, const RoleTable& ro
       link(unit, to, apart ? rules.latency : 0);
     }
   }
-  times_ = run_clock(network_, *dag.context);
+  times_ = asap_times(network_, *dag.context);
 }
 
 std::vector<bool> WorkTimes::started() const {

@@ -9,7 +9,7 @@
 
 #include "passes/order/roles.h"
 #include "passes/order/work_graph.h"
-#include "passes/simulate/clock.h"
+#include "passes/simulate/asap_times.h"
 
 namespace piper::passes {
 

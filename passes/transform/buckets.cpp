@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "ir/dag/value_layout.h"
 #include "ir/layout/box.h"
 #include "llvm/ADT/DenseSet.h"
@@ -210,7 +210,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
                                    like.prefetch};
     for (const DeviceSetId owner : like.owners) key.push_back(owner.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
-    if (like.in_rounds()) add_users(uses[p], key);
+    if (like.gathered_per_use()) add_users(uses[p], key);
     filler.add(tensor::ParamId::at(p), key, like, user, travels ? rules[user.index()].bytes : kNoLimit);
   }
   return true;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/selectors/select.h"
 #include "passes/transform/buckets.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "ir/layout/box.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/build/sampling.h"
@@ -409,7 +409,7 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
 }
 
 directive::Reduce Replicator::reduce_of(const Replicate& replicate) {
-  constexpr directive::Reduce kDefaults[] = {directive::Reduce::step, directive::Reduce::step, directive::Reduce::each, directive::Reduce::run};  // by `zero`
+  constexpr directive::Reduce kDefaults[] = {directive::Reduce::step, directive::Reduce::step, directive::Reduce::microbatch, directive::Reduce::unit};  // by `zero`
   return replicate.reduce.value_or(kDefaults[replicate.zero]);
 }
 

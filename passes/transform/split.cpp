@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/build/sampling.h"
@@ -79,7 +79,7 @@ class Namings {
   void name(const Order& order, const directive::OrderOp& op, const RankSteps& rank) {
     if (!is_backward(op.pass) || op.part != directive::CommClass::none) return;
     const Selection::Named named = selection_.named(order, op);
-    if (named.kind == Selection::Named::Kind::piece) return name(op, named.chunk, named.instance);
+    if (named.kind == Selection::Named::Kind::segment) return name(op, named.chunk, named.instance);
     const std::optional<Selection::Found> found = selection_.find(order, op);
     if (!found) return;
     // An operation that names work of several ranks applies to the work of its own rank.
@@ -104,7 +104,7 @@ class Namings {
   }
 
   void report(ChunkId chunk, std::uint32_t instance, LocId at, LocId first) {
-    std::string work = PieceTexts(dag_).of(chunk);
+    std::string work = SegmentTexts(dag_).of(chunk);
     const Instance named = selection_.instances().at(instance);
     for (std::size_t d = 0; d < dag_.dims.size(); ++d) work += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(named.at[d]) + "]";
     sink_.report(Code::backward_named_both_ways, at, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
@@ -187,11 +187,11 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<con
     Chunk& chunk = dag.chunks[c];
     if (again == instances) {
       BodyId& forward = chunk.bodies[static_cast<std::size_t>(Pass::F)];
-      dag.bodies[chunk.lean.index()].name = dag.bodies[forward.index()].name;
-      forward = std::exchange(chunk.lean, BodyId());
+      dag.bodies[chunk.recomputed_forward.index()].name = dag.bodies[forward.index()].name;
+      forward = std::exchange(chunk.recomputed_forward, BodyId());
     }
     if (again > 0) use(Pass::R);
-    if (again > 0 && chunk.lean.valid()) used[chunk.lean.index()] = true;
+    if (again > 0 && chunk.recomputed_forward.valid()) used[chunk.recomputed_forward.index()] = true;
     use(Pass::F);
     if (halves < instances) use(Pass::B);
     if (halves == 0) continue;
@@ -219,7 +219,7 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
         if (pass == Pass::R ? !again : is_backward(pass) && halves == (pass == Pass::B)) continue;
         node.pass = pass;
         node.loc = pass == Pass::R ? *again : chunk.loc;
-        node.body = pass == Pass::F && again && chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(pass)];
+        node.body = pass == Pass::F && again && chunk.recomputed_forward.valid() ? chunk.recomputed_forward : chunk.bodies[static_cast<std::size_t>(pass)];
         dag.nodes.push_back(node);
       }
     }

@@ -31,13 +31,13 @@ void GpuSteps::put_in_one_order(Phase phase) {
     for (std::uint32_t a = 0; a < role.num_actions; ++a) places.push_back({role.places[a], static_cast<std::uint32_t>(rank->index), a});
   }
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return std::tie(a.place, a.rank, a.action) < std::tie(b.place, b.rank, b.action); });
-  std::vector<Piece>& pieces = pieces_[static_cast<std::size_t>(phase)];
+  std::vector<StepRange>& ranges = pieces_[static_cast<std::size_t>(phase)];
   for (const Place& each : places) {
     GpuRank* const rank = gpu_.ranks[each.rank].get();
-    if (!pieces.empty() && pieces.back().rank == rank && pieces.back().last == each.action) {
-      ++pieces.back().last;
+    if (!ranges.empty() && ranges.back().rank == rank && ranges.back().last == each.action) {
+      ++ranges.back().last;
     } else {
-      pieces.push_back({rank, each.action, each.action + 1});
+      ranges.push_back({rank, each.action, each.action + 1});
     }
   }
 }
@@ -88,10 +88,10 @@ bool GpuSteps::enqueue_actions(std::uint64_t step) {
   for (const auto& rank : gpu_.ranks) {
     if (!begin_step(*rank, step)) return false;
   }
-  for (const Piece& piece : pieces_[static_cast<std::size_t>(gpu_.phase)]) {
-    const PiperEnqueue& role = *piece.rank->program().role;
-    if (role.enqueue(&role, &piece.rank->device, &piece.rank->active(), piece.first, piece.last) == 0) continue;
-    if (!gpu_.failure) gpu_.fail_at(*piece.rank, piece.first, kActionFailed, "the enqueuing function failed and gave no reason");
+  for (const StepRange& range : pieces_[static_cast<std::size_t>(gpu_.phase)]) {
+    const PiperEnqueue& role = *range.rank->program().role;
+    if (role.enqueue(&role, &range.rank->device, &range.rank->active(), range.first, range.last) == 0) continue;
+    if (!gpu_.failure) gpu_.fail_at(*range.rank, range.first, kActionFailed, "the enqueuing function failed and gave no reason");
     return false;
   }
   return true;

@@ -27,7 +27,7 @@ class GpuSteps {
 
  private:
   /// Consecutive actions of a rank in the order of all.
-  struct Piece {
+  struct StepRange {
     GpuRank* rank = nullptr;
     std::uint32_t first = 0, last = 0;
   };
@@ -41,7 +41,7 @@ class GpuSteps {
 
   Gpu& gpu_;
   Driver& driver_;
-  std::vector<Piece> pieces_[2];  // by Phase
+  std::vector<StepRange> pieces_[2];  // by Phase
   std::uint64_t timed_step_ = 0;  // one more than the step that is timed; 0: none
   std::vector<double> values_;
 };

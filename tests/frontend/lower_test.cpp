@@ -379,7 +379,7 @@ TEST(LowerFuzz, DamagedPrograms) {
   // Long loops are tested once; here they would cost the time of a thousand other programs.
   std::erase_if(texts, [](const std::string& text) { return text.find("100000") != std::string::npos; });
   ASSERT_GE(texts.size(), 20u);
-  const auto pieces = [](const std::string& text) {
+  const auto segments = [](const std::string& text) {
     std::vector<std::string> list;
     for (std::size_t i = 0; i < text.size();) {
       std::size_t end = i + 1;
@@ -394,7 +394,7 @@ TEST(LowerFuzz, DamagedPrograms) {
   };
   int whole = 0;
   test::for_each_case(700, [&](test::Random& random) {
-    std::vector<std::string> list = pieces(random.pick(texts));
+    std::vector<std::string> list = segments(random.pick(texts));
     std::vector<std::size_t> words;
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (std::isalnum(static_cast<unsigned char>(list[i][0]))) words.push_back(i);
@@ -410,7 +410,7 @@ TEST(LowerFuzz, DamagedPrograms) {
       }
     }
     std::string text = "// -D p=2 -D m=4 -D v=2\n";
-    for (const std::string& piece : list) text += piece;
+    for (const std::string& segment : list) text += segment;
     SCOPED_TRACE(text);
     Lowered lowered(text);
     ASSERT_EQ(lowered.program.ok, !lowered.sink.has_errors());

@@ -65,7 +65,7 @@ TEST(DagText, AByteOrderMarkIsNoPartOfTheText) {
     EXPECT_EQ(marked, plain);
   }
   std::string told;
-  EXPECT_EQ(read("pir 1 " + mark, told), "");
+  EXPECT_EQ(read("pir 2 " + mark, told), "");
   EXPECT_NE(told, "");
 }
 

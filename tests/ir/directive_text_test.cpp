@@ -11,7 +11,7 @@
 namespace piper::test {
 namespace {
 
-const char* const kText = R"(pir 1 built
+const char* const kText = R"(pir 2 built
 train "a train" loc("t.pipe":1:1-1:6) {
   steps 200
   dtype f64

@@ -62,7 +62,7 @@ class RankWalk {
  public:
   RankWalk(const dag::Dag& dag, const directive::Order& order, DiagnosticSink& sink) : dag_(dag), order_(order), selection_(dag), sink_(sink), position_(dag.nodes.size(), 0) {
     for (std::uint32_t i = 0; i < dag.order.size(); ++i) position_[dag.order[i].index()] = i;
-    in_rounds_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.in_rounds(); });
+    gathered_per_use_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.gathered_per_use(); });
   }
 
   /// The last work of a step comes before the first of the next, and a message that is named after it.
@@ -74,7 +74,7 @@ class RankWalk {
       collect(step, devices, at);
       if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.first].part != directive::CommClass::none) {
         // The last segment of a reduction in several stands where the order says.
-        ASSERT_TRUE(at.size() == 1 || (in_rounds_ && !at.empty())) << "step " << i;
+        ASSERT_TRUE(at.size() == 1 || (gathered_per_use_ && !at.empty())) << "step " << i;
         EXPECT_GE(*std::max_element(at.begin(), at.end()), done) << "step " << i;
         continue;
       }
@@ -109,7 +109,7 @@ class RankWalk {
         const bool named = part == directive::CommClass::send ? is_send(each.kind) : gathers ? gathers_shards(each.kind) : each.reduces_gradients();
         bool reads = named && (gathers ? this->reads(node, dag::NodeId::at(i)) || this->reads(again_before(node), dag::NodeId::at(i)) : this->reads(dag::NodeId::at(i), node));
         // The last gathered interval of a tied weight may be that of another user.
-        reads = reads || (named && !gathers && in_rounds_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
+        reads = reads || (named && !gathers && gathered_per_use_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
         if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);
       }
     }
@@ -146,7 +146,7 @@ class RankWalk {
   passes::Selection selection_;
   DiagnosticSink& sink_;
   std::vector<std::uint32_t> position_;
-  bool in_rounds_ = false;
+  bool gathered_per_use_ = false;
 };
 
 TEST(Claims, RanksRunWhatTheirOrderSays) {

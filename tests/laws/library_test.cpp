@@ -83,11 +83,11 @@ TEST_P(Library, ComputesWhatOneDeviceDoes) {
 
 TEST_P(Library, ComputesItWhereValuesAndStateWaitOnTheHost) {
   for (const char* window : {"1", "2"}) {
-    LibraryCase lean = GetParam();
-    lean.call += "\n    recompute block[3].attention";
-    if (!lean.offloads) lean.call += std::string("\n    offload block with window: ") + window + "\n    offload model with what: optimizer";
+    LibraryCase recomputed_forward = GetParam();
+    recomputed_forward.call += "\n    recompute block[3].attention";
+    if (!recomputed_forward.offloads) recomputed_forward.call += std::string("\n    offload block with window: ") + window + "\n    offload model with what: optimizer";
     LawRun run;
-    expect_values_of_one_device(gpt_source(lean, "zero: 3"), run);
+    expect_values_of_one_device(gpt_source(recomputed_forward, "zero: 3"), run);
   }
 }
 
@@ -97,21 +97,21 @@ TEST_P(Library, KeepsAllBitsInF32) {
   expect_values_of_one_device(gpt_source(GetParam(), "zero: 2"), run, tensor::DType::f32);
   // Sharding changes no bit if gradients are reduced alike.
   LawRun gradients, parameters;
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: run"), gradients, tensor::DType::f32);
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: run, prefetch: 2"), parameters, tensor::DType::f32);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: unit"), gradients, tensor::DType::f32);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: unit, prefetch: 2"), parameters, tensor::DType::f32);
   EXPECT_EQ(first_bit_difference(gradients, parameters), "");
 }
 
 TEST_P(Library, KeepsAllBitsInBf16) {
   LawRun run;
   expect_values_of_one_device(gpt_source(GetParam()), run, tensor::DType::bf16);
-  LibraryCase lean = GetParam();
-  lean.call += "\n    recompute block[3].attention";
-  if (!lean.offloads) lean.call += "\n    offload block with window: 1\n    offload model with what: optimizer";
-  expect_values_of_one_device(gpt_source(lean, "zero: 3"), run, tensor::DType::bf16);
+  LibraryCase recomputed_forward = GetParam();
+  recomputed_forward.call += "\n    recompute block[3].attention";
+  if (!recomputed_forward.offloads) recomputed_forward.call += "\n    offload block with window: 1\n    offload model with what: optimizer";
+  expect_values_of_one_device(gpt_source(recomputed_forward, "zero: 3"), run, tensor::DType::bf16);
   LawRun gradients, parameters;
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: run"), gradients, tensor::DType::bf16);
-  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: run, prefetch: 2"), parameters, tensor::DType::bf16);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: unit"), gradients, tensor::DType::bf16);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: unit, prefetch: 2"), parameters, tensor::DType::bf16);
   EXPECT_EQ(first_bit_difference(gradients, parameters), "");
 }
 

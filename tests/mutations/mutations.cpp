@@ -365,7 +365,7 @@ class Mutator {
 
   void communicator(std::size_t line) {
     const std::string& text = lines_[line];
-    numbers(line, " least ", {-1, 1});
+    numbers(line, " min ", {-1, 1});
     const std::size_t open = text.find('('), close = text.find(')', open), middle = text.find("], ", open);
     if (middle < close) {
       add("members in another order", line, text.substr(0, open + 1) + text.substr(middle + 3, close - middle - 3) + ", " + text.substr(open + 1, middle - open) + text.substr(close));

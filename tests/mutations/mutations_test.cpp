@@ -54,7 +54,7 @@ PIPER_FILE_TEST(PlanMutations, "tests/verify/testdata/legal", ".pir", [](const F
   }
 });
 
-TEST(Mutations, AnIllegalTextIsNoBase) { EXPECT_EQ(run_mutations("pir 1 planned\ngraph {\n}\n").tried, 0u); }
+TEST(Mutations, AnIllegalTextIsNoBase) { EXPECT_EQ(run_mutations("pir 2 planned\ngraph {\n}\n").tried, 0u); }
 
 }  // namespace
 }  // namespace piper::test

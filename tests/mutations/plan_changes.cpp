@@ -36,7 +36,7 @@ class Changes {
     if (dag_.order.empty()) {
       for (std::size_t n = 0; n < nodes_.size(); ++n) node(NodeId::at(n), nodes_[n]);
     }
-    for (const dag::Chunk& chunk : dag_.chunks) lean(chunk);
+    for (const dag::Chunk& chunk : dag_.chunks) recomputed_forward(chunk);
     for (std::size_t r = 0; r < roles_.size(); ++r) role(dag_.plan->roles[r], roles_[r]);
     return std::move(changes_);
   }
@@ -108,10 +108,10 @@ class Changes {
   // ---- bodies
 
   /// Each operation of a lean forward becomes another operation of a fixed list, or takes its operands in the other order.
-  void lean(const dag::Chunk& chunk) {
+  void recomputed_forward(const dag::Chunk& chunk) {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
-    if (!chunk.lean.valid() || !full.valid() || dag_.bodies[full.index()].graph.nodes().empty()) return;
-    const std::string head = "body @" + std::string(dag_.context->text(dag_.bodies[chunk.lean.index()].name)) + "(";
+    if (!chunk.recomputed_forward.valid() || !full.valid() || dag_.bodies[full.index()].graph.nodes().empty()) return;
+    const std::string head = "body @" + std::string(dag_.context->text(dag_.bodies[chunk.recomputed_forward.index()].name)) + "(";
     const auto begin = std::find_if(lines_.begin(), lines_.end(), [&](const std::string& line) { return line.starts_with(head); });
     for (auto line = begin; line != lines_.end() && *line != "}"; ++line) operation(static_cast<std::size_t>(line - lines_.begin()));
   }

@@ -33,11 +33,11 @@ constexpr Rule kRules[] = {
     {"no target is ignored", "loss ", R"( ignore \d+ of \w+)", ""},
     {"another region", "chunk ", R"( of (\w+)\[(\d)\])", " of $1[1$2]"},
     {"another piece", "chunk ", R"( of (\S+))", " of $1 piece 7"},
-    {"keeps all the same", "chunk ", R"( lean @\S+)", ""},
+    {"keeps all the same", "chunk ", R"( recomputed @\S+)", ""},
     {"runs once", "chunk ", R"( R @\S+)", ""},
     {"trained", "param ", " frozen", ""},
     {"frozen", "param ", R"((\w\([-\d.e]+\))$)", "$1 frozen"},
-    {"not reduced", "bucket ", R"( made <[^<>]*>)", ""},
+    {"not reduced", "bucket ", R"( unreduced <[^<>]*>)", ""},
     {"state is whole", "bucket ", R"( state <[^<>]*>)", ""},
     {"gradients are whole", "bucket ", R"( gradients <[^<>]*> by \w+)", ""},
     {"gradients are whole", "bucket ", R"( gradients <[^<>]*> parameters)", " parameters"},
@@ -130,8 +130,8 @@ class Changes {
         continue;
       }
       const std::size_t rest = lines_[i].find_last_of(']') + 1;
-      add("made as summands", i, lines_[i].substr(0, rest) + " made <" + axis + ": +>" + lines_[i].substr(rest));
-      add("parameters are cut", i, lines_[i].substr(0, rest) + " parameters <" + axis + ": flat> by run" + lines_[i].substr(rest));
+      add("made as summands", i, lines_[i].substr(0, rest) + " unreduced <" + axis + ": +>" + lines_[i].substr(rest));
+      add("parameters are cut", i, lines_[i].substr(0, rest) + " parameters <" + axis + ": flat> by unit" + lines_[i].substr(rest));
     }
   }
 
@@ -147,7 +147,7 @@ class Changes {
 
   /// Nodes have devices from level `placed` on, and an order from level `ordered` on.
   void early() {
-    const auto at = [&](std::string_view level) { return lines_[0] == "pir 1 " + std::string(level); };
+    const auto at = [&](std::string_view level) { return lines_[0] == "pir 2 " + std::string(level); };
     if (!at("built") && !at("split") && !at("placed") && !at("communicating")) return;
     std::string mesh, first;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -164,7 +164,7 @@ class Changes {
 
   /// From level `ordered` on terms are added as they are made.
   void sums() {
-    if (lines_[0] != "pir 1 ordered" && lines_[0] != "pir 1 planned") return;
+    if (lines_[0] != "pir 2 ordered" && lines_[0] != "pir 2 planned") return;
     const Rule rule{"another order", "  accumulate.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))", "grad $2 + $1"};
     const std::regex find(rule.find);
     for (std::size_t i = 0; i < lines_.size(); ++i) {

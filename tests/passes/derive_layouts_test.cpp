@@ -31,7 +31,7 @@ struct Derived {
   DiagnosticSink sink{context.locations};
   Graph model{context};
   Mesh mesh;
-  std::vector<std::uint32_t> piece_of;
+  std::vector<std::uint32_t> segment_of;
 
   Derived() {
     std::optional<Graph> parsed = parse(kModel, context, sink);
@@ -39,7 +39,7 @@ struct Derived {
     model = std::move(*parsed);
     EXPECT_TRUE(passes::differentiate(model, sink));
     mesh.axes = {{context.symbol("dp"), 2}, {context.symbol("tp"), 2}};
-    for (const Node& node : model.nodes()) piece_of.push_back(model.regions.index(node.region));
+    for (const Node& node : model.nodes()) segment_of.push_back(model.regions.index(node.region));
   }
   ValueId value(std::string_view name) const {
     for (std::size_t v = 0; v < model.values().size(); ++v) {
@@ -53,7 +53,7 @@ struct Derived {
 
 TEST(DeriveLayouts, FollowFromWhatIsDividedByRows) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.piece_of, std::vector<AxisMask>{3, 3}, net.mesh);
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{3, 3}, net.mesh);
   const auto of = [&](std::string_view name) { return net.text(layouts.of(net.value(name))); };
   EXPECT_EQ(net.text(layouts.read_by(net.value("x"), 0)), "<dp: batch, tp: batch>");
   EXPECT_EQ(net.text(layouts.read_by(net.value("w"), 0)), "");
@@ -66,9 +66,9 @@ TEST(DeriveLayouts, FollowFromWhatIsDividedByRows) {
   for (const ParamGrad& grad : net.model.grads) EXPECT_EQ(net.text(layouts.of(grad.value)), "<dp: +, tp: +>");
 }
 
-TEST(DeriveLayouts, EachPieceReadsInItsOwn) {
+TEST(DeriveLayouts, SegmentsReadInTheirOwnLayouts) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.piece_of, std::vector<AxisMask>{1, 2}, net.mesh);
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{1, 2}, net.mesh);
   EXPECT_EQ(net.text(layouts.of(net.value("y"))), "<dp: batch>");
   EXPECT_EQ(net.text(layouts.read_by(net.value("y"), 0)), "<dp: batch>");
   EXPECT_EQ(net.text(layouts.read_by(net.value("y"), 1)), "<tp: batch>");
@@ -77,14 +77,14 @@ TEST(DeriveLayouts, EachPieceReadsInItsOwn) {
 
 TEST(DeriveLayouts, NothingIsDividedWhereNoLineSaysSo) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.piece_of, std::vector<AxisMask>{0, 0}, net.mesh);
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{0, 0}, net.mesh);
   for (std::size_t v = 0; v < net.model.values().size(); ++v) EXPECT_TRUE(layouts.of(ValueId::at(v)).replicated());
 }
 
 /// Every layout that is derived is that of a row, so that the verifier finds it again.
 TEST(DeriveLayouts, EveryResultHasARow) {
   Derived net;
-  const passes::ModelLayouts layouts(net.model, net.piece_of, std::vector<AxisMask>{1, 1}, net.mesh);
+  const passes::ModelLayouts layouts(net.model, net.segment_of, std::vector<AxisMask>{1, 1}, net.mesh);
   const auto on_axis = [&](LayoutId layout) { return net.context.layouts[layout].on(net.mesh.axes[0].name); };
   for (std::size_t n = 0; n < net.model.nodes().size(); ++n) {
     const Node& node = net.model.nodes()[n];
@@ -93,7 +93,7 @@ TEST(DeriveLayouts, EveryResultHasARow) {
     llvm::SmallVector<AxisLayout, 3> made;
     for (const ValueId operand : net.model.operands(node)) {
       operands.push_back(net.model.type(operand));
-      given.push_back(on_axis(layouts.read_by(operand, net.piece_of[n])));
+      given.push_back(on_axis(layouts.read_by(operand, net.segment_of[n])));
     }
     for (std::size_t i = 0; i < node.num_results; ++i) {
       results.push_back(net.model.type(net.model.result(node, i)));

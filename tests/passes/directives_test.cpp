@@ -90,7 +90,7 @@ const Refusal kRefusals[] = {
      [](StrategyBuilder& b) {
        directive::Replicate sharded = replicate(b, {axis(b, 1)});
        sharded.zero = 1;
-       sharded.reduce = directive::Reduce::run;
+       sharded.reduce = directive::Reduce::unit;
        b.line(2, 2).add(sharded);
      }},
     {"cut_over_two_axes_differently", Code::zero_mixed, mlp, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {}, 3).replicate({"pp"}, {}, {}, 1); }},

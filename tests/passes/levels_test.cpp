@@ -71,9 +71,9 @@ std::vector<Sample> samples() {
       {"copies", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}).clip(1.0); }, {"replicate", "communicate", "order", "plan"}},
       {"forward", 2, line, [](auto& build) { build.line(2, 2); }, {"drop_backward"}, true},
       {"halves", 2, line, [](auto& build) { build.line(2, 2).one_f_one_b(2, 2, true); }, {"order"}},
-      {"blocks", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 3).one_f_one_b(1, 2); }, {"replicate", "communicate", "rounds", "plan"}},
-      {"reductions", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 2).one_f_one_b(1, 2); }, {"rounds"}},
-      {"gathers", 1, copies, gathers_by_hand, {"order", "rounds"}},
+      {"blocks", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 3).one_f_one_b(1, 2); }, {"replicate", "communicate", "insert_collectives", "plan"}},
+      {"reductions", 1, copies, [](auto& build) { build.line(1, 2).replicate({"dp"}, {}, {}, 2).one_f_one_b(1, 2); }, {"insert_collectives"}},
+      {"gathers", 1, copies, gathers_by_hand, {"order", "insert_collectives"}},
       {"activations", 1, one, [](auto& build) { offloading(build, directive::Offload::What::activations); }, {"offload", "plan"}},
       {"optimizer", 1, one, [](auto& build) { offloading(build, directive::Offload::What::optimizer); }, {"offload"}},
   };

@@ -21,7 +21,7 @@ using dag::Body;
 using dag::BodyPort;
 using dag::PortKind;
 
-struct Piece {
+struct Segment {
   std::uint32_t chunk = 0;
   std::vector<NodeId> nodes;
 };
@@ -39,9 +39,9 @@ std::vector<std::uint32_t> chunks_by_cuts(const Graph& graph, const std::set<std
 }
 
 /// The pieces in an order that runs: F chunk by chunk, then the backward passes from the last chunk to the first.
-std::vector<Piece> pieces(const Graph& graph, const std::vector<std::uint32_t>& chunk_of, bool split_backward) {
+std::vector<Segment> segments(const Graph& graph, const std::vector<std::uint32_t>& chunk_of, bool split_backward) {
   const std::uint32_t chunks = *std::max_element(chunk_of.begin(), chunk_of.end()) + 1;
-  std::map<std::pair<int, int>, Piece> by_order;  // (phase, position)
+  std::map<std::pair<int, int>, Segment> by_order;  // (phase, position)
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
     const Pass pass = graph.nodes()[n].pass;
     const int chunk = static_cast<int>(chunk_of[n]), last = static_cast<int>(chunks);
@@ -49,8 +49,8 @@ std::vector<Piece> pieces(const Graph& graph, const std::vector<std::uint32_t>& 
     by_order[key].chunk = chunk_of[n];
     by_order[key].nodes.push_back(NodeId::at(n));
   }
-  std::vector<Piece> list;
-  for (auto& [key, piece] : by_order) list.push_back(std::move(piece));
+  std::vector<Segment> list;
+  for (auto& [key, segment] : by_order) list.push_back(std::move(segment));
   return list;
 }
 
@@ -65,7 +65,7 @@ class LocaliseModels : public ::testing::Test {
   ModelSize size;
 };
 
-TEST_F(LocaliseModels, PiecesComputeWhatTheWholeDoes) {
+TEST_F(LocaliseModels, SegmentsComputeWhatTheModelDoes) {
   size.layers = 2;
   std::vector<Graph> graphs;
   graphs.push_back(differentiated(gpt_model(context, size)));
@@ -87,13 +87,13 @@ TEST_F(LocaliseModels, PiecesComputeWhatTheWholeDoes) {
     passes::BodyExtractor extractor(graph, chunk_of);
     std::vector<Body> bodies;
     std::size_t executed = 0, extra = 0;
-    for (const Piece& piece : pieces(graph, chunk_of, split_backward)) {
-      passes::Extraction made = extractor.extract(piece.nodes, divide);
+    for (const Segment& segment : segments(graph, chunk_of, split_backward)) {
+      passes::Extraction made = extractor.extract(segment.nodes, divide);
       ASSERT_EQ(made.error, "");
       DiagnosticSink sink(context.locations);
       ASSERT_TRUE(verify(made.body.graph, sink)) << print(made.body.graph);
-      executed += piece.nodes.size();
-      extra += made.body.graph.nodes().size() - piece.nodes.size();
+      executed += segment.nodes.size();
+      extra += made.body.graph.nodes().size() - segment.nodes.size();
       std::set<ValueId> outputs;
       for (const BodyPort& port : made.body.outputs) {
         EXPECT_TRUE(outputs.insert(port.value).second) << "two outputs are one value";
@@ -159,13 +159,13 @@ TEST_F(LocaliseModels, PortsSayWhatTheyCarry) {
   const auto chunk_of = chunks_by_cuts(graph, cuts);
   passes::BodyExtractor extractor(graph, chunk_of);
   std::string text;
-  for (const Piece& piece : pieces(graph, chunk_of, true)) {
-    const passes::Extraction made = extractor.extract(piece.nodes, 2);
+  for (const Segment& segment : segments(graph, chunk_of, true)) {
+    const passes::Extraction made = extractor.extract(segment.nodes, 2);
     ASSERT_EQ(made.error, "");
     const auto print_ports = [&](const char* word, const std::vector<BodyPort>& ports) {
       for (const BodyPort& port : ports) text += std::string("  ") + word + " " + std::string(port_kind_name(port.kind)) + " " + value_text(made.body.graph, port.value) + " for " + value_text(graph, port.global_value) + "\n";
     };
-    text += "chunk " + std::to_string(piece.chunk) + " " + std::string(pass_name(graph.node(piece.nodes[0]).pass)) + "\n";
+    text += "chunk " + std::to_string(segment.chunk) + " " + std::string(pass_name(graph.node(segment.nodes[0]).pass)) + "\n";
     print_ports("in", made.body.inputs);
     text += print_lines(made.body.graph, {.locations = true, .indent = 4});
     print_ports("out", made.body.outputs);
@@ -204,7 +204,7 @@ TEST_F(LocaliseModels, AnUnevenDivisionIsAnErrorWithItsDimension) {
   const Graph graph = differentiated(mlp_model(context, size));
   const auto chunk_of = chunks_by_cuts(graph, {});
   passes::BodyExtractor extractor(graph, chunk_of);
-  const passes::Extraction made = extractor.extract(pieces(graph, chunk_of, false)[0].nodes, 3);
+  const passes::Extraction made = extractor.extract(segments(graph, chunk_of, false)[0].nodes, 3);
   EXPECT_EQ(made.error, "dimension `batch` of 4 samples does not divide into 3 equal parts");
 }
 

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "passes/build/differentiate.h"
-#include "passes/build/pieces.h"
 #include "passes/build/place_sums.h"
+#include "passes/build/segments.h"
 #include "passes/selectors/select.h"
 #include "tests/support/compile.h"
 #include "tests/support/golden.h"
@@ -120,24 +120,24 @@ TEST(Partition, OrderOfTheLinesDoesNotMatter) {
 }
 
 /// Segments with sums of adjoints as if every segment had its own devices: then additions keep their order.
-passes::Pieces placed_pieces(const Graph& model, std::span<const Symbol> selected) {
-  passes::Pieces pieces = passes::cut_pieces(model, selected);
-  std::vector<passes::PieceDevices> devices(pieces.pieces.size());
+passes::Segments placed_segments(const Graph& model, std::span<const Symbol> selected) {
+  passes::Segments segments = passes::cut_segments(model, selected);
+  std::vector<passes::SegmentDevices> devices(segments.segments.size());
   for (std::size_t p = 0; p < devices.size(); ++p) devices[p].number = static_cast<std::uint32_t>(p);
-  EXPECT_FALSE(passes::place_sums(model, pieces, devices));
-  return pieces;
+  EXPECT_FALSE(passes::place_sums(model, segments, devices));
+  return segments;
 }
 
 /// No more adjoints travel between pieces than values do, each once per piece that reads it.
-testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::Pieces& pieces) {
+testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::Segments& segments) {
   std::set<std::pair<tensor::ValueId, std::uint32_t>> values, adjoints;
   for (std::size_t n = 0; n < model.nodes().size(); ++n) {
     const bool forward = model.nodes()[n].pass == Pass::F;
     for (const tensor::ValueId value : model.operands(model.nodes()[n])) {
       const tensor::NodeId def = model.value(value).def;
-      if (!def.valid() || pieces.piece_of[def.index()] == pieces.piece_of[n]) continue;
-      if (forward) values.insert({value, pieces.piece_of[n]});
-      if (!forward && model.node(def).pass != Pass::F) adjoints.insert({value, pieces.piece_of[n]});
+      if (!def.valid() || segments.segment_of[def.index()] == segments.segment_of[n]) continue;
+      if (forward) values.insert({value, segments.segment_of[n]});
+      if (!forward && model.node(def).pass != Pass::F) adjoints.insert({value, segments.segment_of[n]});
     }
   }
   if (adjoints.size() > values.size()) return testing::AssertionFailure() << adjoints.size() << " adjoints travel, and " << values.size() << " values";
@@ -145,32 +145,32 @@ testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::P
 }
 
 /// A row of layers, each of which adds to its input: the adjoint of every layer's result has two terms, one of them from the layer after the next.
-TEST(Pieces, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
+TEST(Segments, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
   Context context;
   DiagnosticSink sink(context.locations);
   Graph model = mlp_chain(context, {.layers = 4});
   ASSERT_TRUE(passes::differentiate(model, sink));
   const Symbol layer = context.symbol("layer");
-  const passes::Pieces pieces = placed_pieces(model, std::span(&layer, 1));
-  ASSERT_GE(pieces.pieces.size(), 4u);
-  EXPECT_TRUE(adjoints_leave_once(model, pieces));
+  const passes::Segments segments = placed_segments(model, std::span(&layer, 1));
+  ASSERT_GE(segments.segments.size(), 4u);
+  EXPECT_TRUE(adjoints_leave_once(model, segments));
 }
 
 /// A region whose only inputs are integers has no adjoint to pass on: its BI is empty, by itself or with its successor.
-TEST(Pieces, APieceFedByIntegersHasAnEmptyInputPass) {
+TEST(Segments, ASegmentFedByIntegersHasAnEmptyInputPass) {
   Context context;
   DiagnosticSink sink(context.locations);
   Graph model = small_gpt(context, {.layers = 2});
   ASSERT_TRUE(passes::differentiate(model, sink));
   const std::vector<Symbol> selected = {context.symbol("embed"), context.symbol("block")};
-  const passes::Pieces pieces = placed_pieces(model, selected);
-  const passes::Pieces::Piece& embed = pieces.pieces.front();
-  ASSERT_TRUE(pieces.regions.coordinate(embed.region, selected[0]));
+  const passes::Segments segments = placed_segments(model, selected);
+  const passes::Segments::Segment& embed = segments.segments.front();
+  ASSERT_TRUE(segments.regions.coordinate(embed.region, selected[0]));
   EXPECT_FALSE(embed.backward.empty());
   for (const tensor::NodeId node : embed.backward) EXPECT_EQ(model.node(node).pass, Pass::BW);
 }
 
-TEST(Pieces, AreConvexCompleteAndNumberedInOrder) {
+TEST(Segments, AreConvexCompleteAndNumberedInOrder) {
   for_each_case(60, [](Random& random) {
     Context context;
     DiagnosticSink sink(context.locations);
@@ -181,20 +181,20 @@ TEST(Pieces, AreConvexCompleteAndNumberedInOrder) {
     for (const std::string_view name : {"gpt", "block", "norm", "attention", "mlp", "embed", "head", "left", "right", "layer", "join"}) {
       if (random.chance(0.4)) selected.push_back(context.symbol(name));
     }
-    const passes::Pieces pieces = placed_pieces(model, selected);
+    const passes::Segments segments = placed_segments(model, selected);
     std::set<std::pair<RegionId, std::uint32_t>> seen;
-    for (const passes::Pieces::Piece& piece : pieces.pieces) {
-      EXPECT_TRUE(seen.insert({piece.region, piece.number}).second);
-      EXPECT_FALSE(piece.forward.empty());
+    for (const passes::Segments::Segment& segment : segments.segments) {
+      EXPECT_TRUE(seen.insert({segment.region, segment.number}).second);
+      EXPECT_FALSE(segment.forward.empty());
     }
     for (std::size_t n = 0; n < model.nodes().size(); ++n) {
       const tensor::Node& node = model.nodes()[n];
-      const std::uint32_t piece = pieces.piece_of[n];
-      ASSERT_NE(piece, passes::Pieces::kNone);
+      const std::uint32_t segment = segments.segment_of[n];
+      ASSERT_NE(segment, passes::Segments::kNone);
       // The path of the piece is the operation's path, cut to the selected names.
       if (node.pass == Pass::F) {
         std::vector<std::pair<Symbol, std::uint32_t>> cut, kept;
-        for (RegionId r = pieces.pieces[piece].region; r.valid(); r = pieces.regions.parent(r)) cut.push_back({pieces.regions.name(r), pieces.regions.index(r)});
+        for (RegionId r = segments.segments[segment].region; r.valid(); r = segments.regions.parent(r)) cut.push_back({segments.regions.name(r), segments.regions.index(r)});
         for (RegionId r = node.region; r.valid(); r = model.regions.parent(r)) {
           if (std::find(selected.begin(), selected.end(), model.regions.name(r)) != selected.end()) kept.push_back({model.regions.name(r), model.regions.index(r)});
         }
@@ -204,13 +204,13 @@ TEST(Pieces, AreConvexCompleteAndNumberedInOrder) {
       for (const tensor::ValueId value : model.operands(node)) {
         const tensor::NodeId def = model.value(value).def;
         if (!def.valid() || (node.pass != Pass::F) != (model.node(def).pass != Pass::F)) continue;
-        const std::uint32_t from = pieces.piece_of[def.index()];
-        EXPECT_TRUE(node.pass == Pass::F ? from <= piece : from >= piece);
+        const std::uint32_t from = segments.segment_of[def.index()];
+        EXPECT_TRUE(node.pass == Pass::F ? from <= segment : from >= segment);
       }
     }
-    EXPECT_TRUE(adjoints_leave_once(model, pieces));
+    EXPECT_TRUE(adjoints_leave_once(model, segments));
     if (selected.empty()) {
-      EXPECT_EQ(pieces.pieces.size(), 1u);
+      EXPECT_EQ(segments.segments.size(), 1u);
     }
   });
 }

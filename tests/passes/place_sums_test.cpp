@@ -185,40 +185,40 @@ TEST(PlaceSums, KeepTermsAndDirections) {
     for (const Symbol name : names) {
       if (random.chance(0.8)) selected.push_back(name);
     }
-    passes::Pieces pieces = passes::cut_pieces(model, selected);
-    const std::vector<std::uint32_t> before = pieces.piece_of;
-    std::vector<passes::PieceDevices> devices(pieces.pieces.size());
+    passes::Segments segments = passes::cut_segments(model, selected);
+    const std::vector<std::uint32_t> before = segments.segment_of;
+    std::vector<passes::SegmentDevices> devices(segments.segments.size());
     const std::uint32_t several = static_cast<std::uint32_t>(random.between(1, 4));
-    for (passes::PieceDevices& each : devices) each.number = static_cast<std::uint32_t>(random.below(several));
-    const std::optional<Graph> other = passes::place_sums(model, pieces, devices);
+    for (passes::SegmentDevices& each : devices) each.number = static_cast<std::uint32_t>(random.below(several));
+    const std::optional<Graph> other = passes::place_sums(model, segments, devices);
     const Graph& made = other ? *other : model;
     reordered_cases += other ? 1 : 0;
     ASSERT_EQ(made.nodes().size(), model.nodes().size());
     ASSERT_EQ(made.values().size(), model.values().size());
     std::vector<std::size_t> listed(model.nodes().size(), 0);
-    for (const passes::Pieces::Piece& piece : pieces.pieces) {
-      EXPECT_TRUE(std::is_sorted(piece.backward.begin(), piece.backward.end()));
-      for (const tensor::NodeId node : piece.backward) {
+    for (const passes::Segments::Segment& segment : segments.segments) {
+      EXPECT_TRUE(std::is_sorted(segment.backward.begin(), segment.backward.end()));
+      for (const tensor::NodeId node : segment.backward) {
         ++listed[node.index()];
-        EXPECT_EQ(&piece - pieces.pieces.data(), pieces.piece_of[node.index()]);
+        EXPECT_EQ(&segment - segments.segments.data(), segments.segment_of[node.index()]);
       }
     }
     std::vector<bool> read_by_sum(model.nodes().size(), false);
     for (std::size_t n = 0; n < made.nodes().size(); ++n) {
       const tensor::Node& node = made.nodes()[n];
-      if (node.pass == Pass::F || before[n] == passes::Pieces::kNone) continue;
+      if (node.pass == Pass::F || before[n] == passes::Segments::kNone) continue;
       EXPECT_EQ(listed[n], 1u);
-      moved += pieces.piece_of[n] != before[n] ? 1 : 0;
-      if (pieces.piece_of[n] != before[n]) {
+      moved += segments.segment_of[n] != before[n] ? 1 : 0;
+      if (segments.segment_of[n] != before[n]) {
         EXPECT_EQ(node.op, tensor::Op::add);
-        EXPECT_GT(pieces.piece_of[n], before[n]);
+        EXPECT_GT(segments.segment_of[n], before[n]);
       }
       for (const tensor::ValueId operand : made.operands(node)) {
         const tensor::NodeId def = made.value(operand).def;
         if (!def.valid()) continue;
         EXPECT_LT(def, tensor::NodeId::at(n));
         if (made.node(def).pass != Pass::F) {
-          EXPECT_GE(pieces.piece_of[def.index()], pieces.piece_of[n]);
+          EXPECT_GE(segments.segment_of[def.index()], segments.segment_of[n]);
         }
         if (node.op == tensor::Op::add && made.node(def).origin == node.origin) read_by_sum[def.index()] = true;
       }

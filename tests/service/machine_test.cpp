@@ -12,8 +12,8 @@
 #include "frontend/service/machine.h"
 #include "passes/order/orders_table.h"
 #include "passes/simulate/device_classes.h"
+#include "passes/simulate/fair_sharing.h"
 #include "passes/simulate/operations.h"
-#include "passes/simulate/sharing_clock.h"
 
 namespace piper::service {
 namespace {
@@ -380,7 +380,7 @@ TEST(Machine, WorkIsSlowerBesideCommunication) {
 
 // ---- the clock
 
-TEST(SharingClock, PartsAreMaxMinFair) {
+TEST(FairSharing, PartsAreMaxMinFair) {
   // 0 and 1 share link 0 of 12; 1 has at most 2, so 0 has the rest. 2 is alone on link 1. 3 begins after 1.
   const Context context;
   passes::Network network{{0, 0, 0, 5}, {{1, 3, 0}}};
@@ -389,7 +389,7 @@ TEST(SharingClock, PartsAreMaxMinFair) {
   sharing.transfer = {{0, 100, 100, {{0, 1}}}, {1, 4, 2, {{0, 1}}}, {0, 6, 10, {{1, 2}}}, {}};
   sharing.ranks = {{0}, {0}, {1}, {1}};
   sharing.overlap = {1, 2};
-  const passes::Times times = run_sharing_clock(network, sharing, context);
+  const passes::Times times = fair_sharing_times(network, sharing, context);
   ASSERT_TRUE(times.complete());
   EXPECT_NEAR(times.finish[1], 3, kExact);                   // latency 1, then 4 bytes at 2
   EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);  // 12 a second alone, 10 beside 1
@@ -400,7 +400,7 @@ TEST(SharingClock, PartsAreMaxMinFair) {
 }
 
 /// The bandwidth that a transfer of several devices cannot use is left over once per device.
-TEST(SharingClock, DevicesOfATransferCount) {
+TEST(FairSharing, DevicesOfATransferCount) {
   const Context context;
   passes::Network network{{0, 0}, {}};
   passes::Sharing sharing;
@@ -408,13 +408,13 @@ TEST(SharingClock, DevicesOfATransferCount) {
   sharing.transfer = {{0, 4, 2, {{0, 2}}}, {0, 80, 100, {{0, 1}}}};
   sharing.ranks = {{0}, {1}};
   sharing.overlap = {1, 1};
-  const passes::Times times = run_sharing_clock(network, sharing, context);
+  const passes::Times times = fair_sharing_times(network, sharing, context);
   EXPECT_NEAR(times.finish[0], 2, kExact);
   EXPECT_NEAR(times.finish[1], 2 + (80 - 2 * 8) / 12.0, kExact);  // 8 a second beside the two that take 2 each
 }
 
 /// Work that is slower by less than can be seen takes the other clock.
-TEST(SharingClock, IsThePlainClockWhereNothingIsShared) {
+TEST(FairSharing, AreAsapTimesWhereNothingIsShared) {
   for (const char* name : {"gpipe", "zbv", "dual_pipe"}) {
     const Planned planned(name, sizes(4, 8));
     passes::ActionCosts costs = planned.costs(1, 2);
@@ -433,7 +433,7 @@ TEST(SharingClock, IsThePlainClockWhereNothingIsShared) {
 }
 
 /// Work that ends at the same time as a transfer is not timed again, which would end it twice.
-TEST(SharingClock, WhatEndsWithATransferIsOver) {
+TEST(FairSharing, WhatEndsWithATransferIsOver) {
   const Context context;
   // 0 sends 2 bytes from the rank of 1, which works 2 seconds at half speed; 2 follows both.
   passes::Network network{{0, 1, 4}, {{0, 2, 0}, {1, 2, 0}}};
@@ -442,7 +442,7 @@ TEST(SharingClock, WhatEndsWithATransferIsOver) {
   sharing.transfer = {{0, 2, 1, {{0, 1}}}, {}, {}};
   sharing.ranks = {{0}, {0}, {0}};
   sharing.overlap = {2};
-  const passes::Times times = run_sharing_clock(network, sharing, context);
+  const passes::Times times = fair_sharing_times(network, sharing, context);
   EXPECT_NEAR(times.finish[0], 2, kExact);
   EXPECT_NEAR(times.finish[1], 2, kExact);
   EXPECT_NEAR(times.finish[2], 6, kExact);
@@ -455,12 +455,12 @@ TEST(Clocks, AreCancelled) {
   Context context;
   context.cancellation = &cancellation;
   passes::Network network{std::vector<double>(kNodesPerPoll, 1), {}};
-  EXPECT_THROW(run_clock(network, context), Cancelled);
+  EXPECT_THROW(asap_times(network, context), Cancelled);
   passes::Sharing sharing;
   sharing.overlap = {1};
   sharing.transfer.resize(kNodesPerPoll);
   sharing.ranks.assign(kNodesPerPoll, {0});
-  EXPECT_THROW(run_sharing_clock(network, sharing, context), Cancelled);
+  EXPECT_THROW(fair_sharing_times(network, sharing, context), Cancelled);
 }
 
 // ---- groups

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "ir/dag/piece_text.h"
+#include "ir/dag/segment_text.h"
 #include "ir/dag/terms.h"
 #include "passes/order/work_graph.h"
 #include "tests/support/compile.h"
@@ -143,7 +143,7 @@ class OrderDrawer {
       const auto [found, added] = coarse.try_emplace(rank, false);
       if (added && coarsen && !any_halves) found->second = random_.chance(0.5);
     }
-    const dag::PieceTexts texts(dag);
+    const dag::SegmentTexts texts(dag);
     std::set<std::pair<dag::ChunkId, dag::Instance>> halves;
     for (const dag::Node& node : dag.nodes) {
       if (runs_body(node.kind) && node.pass == Pass::BI) halves.emplace(node.chunk, node.instance);

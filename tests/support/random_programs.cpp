@@ -130,7 +130,7 @@ class ProgramMaker {
       std::vector<std::string> settings;
       if (zero > 0) settings.push_back("zero: " + number(zero));
       if (!bucket.empty()) settings.push_back(bucket);
-      if (zero > 1 && random_.chance(0.4)) settings.push_back(random_.chance(0.5) ? "reduce: each" : "reduce: run");
+      if (zero > 1 && random_.chance(0.4)) settings.push_back(random_.chance(0.5) ? "reduce: microbatch" : "reduce: unit");
       if (zero > 2 && random_.chance(0.6)) settings.push_back("prefetch: " + number(random_.below(4)));
       std::string text = "    replicate model over " + axes;
       for (std::size_t i = 0; i < settings.size(); ++i) text += (i == 0 ? " with " : ", ") + settings[i];

@@ -203,7 +203,7 @@ TEST(PrintAfter, AllShowsEveryPass) {
   for (const std::string& line : lines_of(shown.err)) {
     if (line.starts_with("// after ")) passes.push_back(line.substr(9, line.find(' ', 9) - 9));
   }
-  EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "rounds", "offload", "plan"));
+  EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "insert_collectives", "offload", "plan"));
   for (const std::string& pass : passes) EXPECT_THAT(run_tool({"check", "tiny.pipe", "--print-after", pass}, kFiles).err, HasSubstr("// after " + pass)) << pass;
   const auto option = std::find_if(tools::option_rows().begin(), tools::option_rows().end(), [](const auto& row) { return std::string_view(row.name) == "--print-after"; });
   ASSERT_NE(option, tools::option_rows().end());

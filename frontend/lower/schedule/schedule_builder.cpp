@@ -15,8 +15,8 @@ using llvm::cast;
 namespace {
 
 /// Stages times microbatches. Each is several operations, messages and buffers, which take some kilobytes together.
-constexpr std::uint64_t kMostPieces = 1u << 19;
-constexpr std::uint64_t kUncountedPieces = std::uint64_t{1} << 32;  // no product of two such overflows
+constexpr std::uint64_t kMaxInstances = 1u << 19;
+constexpr std::uint64_t kUncountedInstances = std::uint64_t{1} << 32;  // no product of two such overflows
 
 }  // namespace
 
@@ -63,13 +63,13 @@ directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, const dire
   return {evaluator_->context().symbol(pair.name.name), value, evaluator_->here(pair.range, frame)};
 }
 
-std::uint64_t ScheduleBuilder::Pieces::parts() const {
+std::uint64_t ScheduleBuilder::Instances::parts() const {
   std::uint64_t product = 1;
-  for (const auto& [dim, into] : splits) product = std::min(product * into, kUncountedPieces);
+  for (const auto& [dim, into] : splits) product = std::min(product * into, kUncountedInstances);
   return product;
 }
 
-void ScheduleBuilder::Pieces::split(Symbol dim, std::uint64_t into) {
+void ScheduleBuilder::Instances::split(Symbol dim, std::uint64_t into) {
   const auto known = std::find_if(splits.begin(), splits.end(), [&](const auto& split) { return split.first == dim; });
   if (known == splits.end()) {
     splits.emplace_back(dim, into);
@@ -78,24 +78,24 @@ void ScheduleBuilder::Pieces::split(Symbol dim, std::uint64_t into) {
   }
 }
 
-void ScheduleBuilder::take(Pieces pieces, const directive::NamedExtent& last) {
-  const std::uint64_t parts = pieces.parts();
-  if (pieces.stages * parts <= kMostPieces) {
-    pieces_ = std::move(pieces);
+void ScheduleBuilder::take(Instances instances, const directive::NamedExtent& last) {
+  const std::uint64_t parts = instances.parts();
+  if (instances.stages * parts <= kMaxInstances) {
+    instances_ = std::move(instances);
     return;
   }
   lacks_extents_ = true;
-  const std::string more = parts == kUncountedPieces ? "more than " : "";
-  evaluator_->fail_at(Code::too_many_pieces, last.loc, "{} in {} are {} pieces of work; a program has at most {}", counted(pieces.stages, "stage"),
-                      more + counted(parts, "part of the batch", "parts of the batch"), more + std::to_string(pieces.stages * parts), kMostPieces)
+  const std::string more = parts == kUncountedInstances ? "more than " : "";
+  evaluator_->fail_at(Code::too_many_instances, last.loc, "{} in {} are {} pieces of work; a program has at most {}", counted(instances.stages, "stage"),
+                      more + counted(parts, "part of the batch", "parts of the batch"), more + std::to_string(instances.stages * parts), kMaxInstances)
       .hint("make `{}` smaller: each piece is several operations, with their messages and buffers", evaluator_->context().text(last.name));
 }
 
 bool ScheduleBuilder::admits(directive::Partition& line) {
   if (evaluator_->failed()) return false;
-  Pieces pieces = pieces_;
-  pieces.stages = std::max<std::uint64_t>(pieces.stages, line.into.extent);
-  take(std::move(pieces), line.into);
+  Instances instances = instances_;
+  instances.stages = std::max<std::uint64_t>(instances.stages, line.into.extent);
+  take(std::move(instances), line.into);
   return !evaluator_->failed();
 }
 
@@ -103,10 +103,10 @@ bool ScheduleBuilder::admits(directive::Split& line) {
   if (evaluator_->failed()) return false;
   if (!line.targets.empty()) return true;
   std::uint64_t into = 1;
-  for (const directive::NamedExtent& part : line.into) into = std::min(into * part.extent, kUncountedPieces);
-  Pieces pieces = pieces_;
-  pieces.split(line.dim, into);
-  take(std::move(pieces), line.into.back());
+  for (const directive::NamedExtent& part : line.into) into = std::min(into * part.extent, kUncountedInstances);
+  Instances instances = instances_;
+  instances.split(line.dim, into);
+  take(std::move(instances), line.into.back());
   return !evaluator_->failed();
 }
 

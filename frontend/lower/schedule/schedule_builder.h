@@ -81,14 +81,14 @@ class ScheduleBuilder {
   directive::NamedExtent extent(const ast::Pair& pair, const directive::Number& allowed, Frame& frame);
 
   /// A lower bound of the number of pieces of work, from the known extents.
-  struct Pieces {
+  struct Instances {
     std::uint64_t stages = 1;                               // of the finest partition
     std::vector<std::pair<Symbol, std::uint64_t>> splits;   // by dimension: the finest
     std::uint64_t parts() const;
     void split(Symbol dim, std::uint64_t into);
   };
   /// Reports at the extent that makes them too many.
-  void take(Pieces pieces, const directive::NamedExtent& last);
+  void take(Instances instances, const directive::NamedExtent& last);
 
   struct Entry {
     directive::Directive directive;
@@ -110,7 +110,7 @@ class ScheduleBuilder {
   std::map<std::string, HeldTable> held_;           // by requested work, while orders are evaluated
   const PostponedOrder* evaluating_ = nullptr;
   LocId held_beside_;
-  Pieces pieces_;
+  Instances instances_;
   std::vector<std::uint32_t> parents_ = {0};  // by scope: the scope of the call; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` has an illegal extent; reported

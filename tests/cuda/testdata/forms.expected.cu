@@ -14,9 +14,9 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_lookup_add_rms_norm_m
   const int64_t tokens_i = tokens[i0 * 12 + i1];
   float sum_square_lane = 0.0f;
   for (int32_t j0 = lane * 4; j0 < 16; j0 += 8) {
-    const piper_piece<float, 4> lookup_piece = piper_read<4>(token + (piper_within(tokens_i, 256) * 16 + j0));
-    const piper_piece<float, 4> position_j_piece = piper_read<4>(position + (i1 * 16 + j0));
-    piper_piece<float, 4> add_out_piece;
+    const piper_tile<float, 4> lookup_piece = piper_read<4>(token + (piper_within(tokens_i, 256) * 16 + j0));
+    const piper_tile<float, 4> position_j_piece = piper_read<4>(position + (i1 * 16 + j0));
+    piper_tile<float, 4> add_out_piece;
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -36,10 +36,10 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_lookup_add_rms_norm_m
   const float variance = mean_square + 9.99999997e-07f;
   const float inverse_rms = piper_rsqrt(variance);
   for (int32_t j0 = lane * 4; j0 < 16; j0 += 8) {
-    const piper_piece<float, 4> add_j_2_piece = piper_read<4>(add + (i0 * 192 + i1 * 16 + j0));
-    piper_piece<float, 4> rms_norm_out_piece;
-    const piper_piece<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
-    piper_piece<float, 4> mul_out_piece;
+    const piper_tile<float, 4> add_j_2_piece = piper_read<4>(add + (i0 * 192 + i1 * 16 + j0));
+    piper_tile<float, 4> rms_norm_out_piece;
+    const piper_tile<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
+    piper_tile<float, 4> mul_out_piece;
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_sum(con
   const float picked = contract[piper_within(targets_i, 256) + i * 256];
   float largest_lane = -piper_infinity(0.0f);
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
-    const piper_piece<float, 4> contract_j_piece = piper_read<4>(contract + (i * 256 + j0));
+    const piper_tile<float, 4> contract_j_piece = piper_read<4>(contract + (i * 256 + j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_sum(con
   const float largest = piper_join_row<piper_largest, 32>(largest_lane, (float*)0);
   float sum_exp_lane = 0.0f;
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
-    const piper_piece<float, 4> contract_j_2_piece = piper_read<4>(contract + (i * 256 + j0));
+    const piper_tile<float, 4> contract_j_2_piece = piper_read<4>(contract + (i * 256 + j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(32, 16) fused_sum_total(const doubl
   const int32_t lane = threadIdx.x % 32;
   double sum_i_lane = 0.0;
   for (int32_t j0 = lane * 2; j0 < 96; j0 += 64) {
-    const piper_piece<double, 2> cross_entropy_j_piece = piper_read<2>(cross_entropy + (j0));
+    const piper_tile<double, 2> cross_entropy_j_piece = piper_read<2>(cross_entropy + (j0));
 #pragma unroll
     for (int32_t u = 0; u < 2; ++u) {
       const int32_t j = j0 + u;
@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) fused_cross_entropy_grad(co
   const int64_t targets_i = targets[i];
   float largest_lane = -piper_infinity(0.0f);
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
-    const piper_piece<float, 4> contract_j_piece = piper_read<4>(contract + (i * 256 + j0));
+    const piper_tile<float, 4> contract_j_piece = piper_read<4>(contract + (i * 256 + j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) fused_cross_entropy_grad(co
   const float largest = piper_join_row<piper_largest, 32>(largest_lane, (float*)0);
   float sum_exp_lane = 0.0f;
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
-    const piper_piece<float, 4> contract_j_2_piece = piper_read<4>(contract + (i * 256 + j0));
+    const piper_tile<float, 4> contract_j_2_piece = piper_read<4>(contract + (i * 256 + j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -159,8 +159,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) fused_cross_entropy_grad(co
   const float sum_exp = piper_join_row<piper_sum, 32>(sum_exp_lane, (float*)0);
   const float scale = 1.0f / sum_exp;
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
-    const piper_piece<float, 4> contract_j_3_piece = piper_read<4>(contract + (i * 256 + j0));
-    piper_piece<float, 4> d_contract_out_piece;
+    const piper_tile<float, 4> contract_j_3_piece = piper_read<4>(contract + (i * 256 + j0));
+    piper_tile<float, 4> d_contract_out_piece;
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -188,9 +188,9 @@ extern "C" __global__ void __launch_bounds__(256, 4) fused_mul_rms_norm_grad(con
   float sum_square_lane = 0.0f;
   float dot_lane = 0.0f;
   for (int32_t j0 = lane * 4; j0 < 16; j0 += 8) {
-    const piper_piece<float, 4> add_j_piece = piper_read<4>(add + (i * 16 + j0));
-    const piper_piece<float, 4> d_mul_j_piece = piper_read<4>(d_mul + (i * 16 + j0));
-    const piper_piece<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
+    const piper_tile<float, 4> add_j_piece = piper_read<4>(add + (i * 16 + j0));
+    const piper_tile<float, 4> d_mul_j_piece = piper_read<4>(d_mul + (i * 16 + j0));
+    const piper_tile<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -260,9 +260,9 @@ extern "C" __global__ void __launch_bounds__(32, 16) fused_mul_rms_norm_grad_loo
 #line 9 "tests/cuda/testdata/forms.pipe"  // rms_norm_grad
       const float inverse_rms_i = inverse_rms[i];
       const float factor_i = factor[i];
-      const piper_piece<float, 4> d_mul_j_piece = piper_read<4>(d_mul + (i * 16 + j0));
-      const piper_piece<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
-      const piper_piece<float, 4> add_j_piece = piper_read<4>(add + (i * 16 + j0));
+      const piper_tile<float, 4> d_mul_j_piece = piper_read<4>(d_mul + (i * 16 + j0));
+      const piper_tile<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
+      const piper_tile<float, 4> add_j_piece = piper_read<4>(add + (i * 16 + j0));
 #pragma unroll
       for (int32_t u = 0; u < 4; ++u) {
         const int32_t j = j0 + u;
@@ -359,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) fused_cast_square_sum(const
   const int32_t lane = threadIdx.x;
   double square_0_i_lane = 0.0;
   for (int32_t j0 = lane * 4; j0 < 4096; j0 += 2048) {
-    const piper_piece<float, 4> gradient_0_j_piece = piper_read<4>(gradient_0 + (j0));
+    const piper_tile<float, 4> gradient_0_j_piece = piper_read<4>(gradient_0 + (j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -383,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(32, 16) fused_cast_square_sum_2(con
   const int32_t lane = threadIdx.x % 32;
   double square_1_i_lane = 0.0;
   for (int32_t j0 = lane * 4; j0 < 192; j0 += 128) {
-    const piper_piece<float, 4> gradient_1_j_piece = piper_read<4>(gradient_1 + (j0));
+    const piper_tile<float, 4> gradient_1_j_piece = piper_read<4>(gradient_1 + (j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -407,7 +407,7 @@ extern "C" __global__ void __launch_bounds__(2, 256) fused_cast_square_sum_3(con
   const int32_t lane = threadIdx.x % 2;
   double square_3_i_lane = 0.0;
   for (int32_t j0 = lane * 4; j0 < 16; j0 += 8) {
-    const piper_piece<float, 4> gradient_3_j_piece = piper_read<4>(gradient_3 + (j0));
+    const piper_tile<float, 4> gradient_3_j_piece = piper_read<4>(gradient_3 + (j0));
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -461,13 +461,13 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cast_mul_scale_add(co
   const double bias2_i = bias2[0];
   const double sqrt = piper_sqrt(bias2_i);
   const float root_bias2 = (float)sqrt;
-  const piper_piece<float, 4> moment1_j_piece = piper_read<4>(moment1 + (j0));
-  const piper_piece<float, 4> gradient_j_piece = piper_read<4>(gradient + (j0));
-  piper_piece<float, 4> moment1_out_piece;
-  const piper_piece<float, 4> moment2_j_piece = piper_read<4>(moment2 + (j0));
-  piper_piece<float, 4> moment2_out_piece;
-  const piper_piece<float, 4> parameter_j_piece = piper_read<4>(parameter + (j0));
-  piper_piece<float, 4> parameter_out_piece;
+  const piper_tile<float, 4> moment1_j_piece = piper_read<4>(moment1 + (j0));
+  const piper_tile<float, 4> gradient_j_piece = piper_read<4>(gradient + (j0));
+  piper_tile<float, 4> moment1_out_piece;
+  const piper_tile<float, 4> moment2_j_piece = piper_read<4>(moment2 + (j0));
+  piper_tile<float, 4> moment2_out_piece;
+  const piper_tile<float, 4> parameter_j_piece = piper_read<4>(parameter + (j0));
+  piper_tile<float, 4> parameter_out_piece;
 #pragma unroll
   for (int32_t u = 0; u < 4; ++u) {
     const int32_t j = j0 + u;

@@ -1,4 +1,4 @@
-pir 1 built
+pir 2 built
 body @b(%x: data f32[d: 4]) -> (%y: data f32[d: 4]) {
   %x = port f32[d: 4]
   %y = negate(%x) : f32[d: 4] @F

@@ -1,4 +1,4 @@
-pir 1 split
+pir 2 split
 split batch into mb: 2
 input x: f32[batch: 4*]
 graph {

@@ -1,4 +1,4 @@
-pir 1 built
+pir 2 built
 input x: f32[batch: 4*]
 loss l: 4
 graph {

@@ -1,4 +1,4 @@
-pir 1 planned
+pir 2 planned
 mesh line(pp: 1)
 input x: f32[batch: 4*]
 stream compute

@@ -1,4 +1,4 @@
-pir 1 planned
+pir 2 planned
 mesh line(pp: 2)
 stream compute
 graph {

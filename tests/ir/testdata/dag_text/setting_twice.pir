@@ -1,4 +1,4 @@
-pir 1 built
+pir 2 built
 train toy {
   steps 10
   seed 3

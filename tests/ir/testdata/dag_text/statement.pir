@@ -1,3 +1,3 @@
-pir 1 built
+pir 2 built
 model gpt
 // @1-6 error P4150: `model` begins no statement

@@ -1,4 +1,4 @@
-pir 1 built
+pir 2 built
 mesh line(pp: 2)
 directives {
   order {

@@ -1,4 +1,4 @@
-pir 1 built
+pir 2 built
 loss l: 4
 graph {
   report.l = report loss l (F.net)

@@ -1,5 +1,5 @@
 // Forward and backward on devices of their own: the forward takes sums of gradients that others make, the backward a count that others make.
-pir 1 planned
+pir 2 planned
 train t {
   steps 3
   dtype f64
@@ -17,8 +17,8 @@ input y: i64[batch: 8*]
 loss loss.0: 8 ignore 1 of y
 chunk layer0 of layer[0] F @layer0.F B @layer0.B
 chunk score0 of score[0] F @score0.F B @score0.B
-bucket layer0.0 (layer.0.up, layer.0.down) on m[p: 0], m[p: 1] made <d: +>
-bucket score0.0 (score.0.v) on m[p: 1], m[p: 2] made <d: +>
+bucket layer0.0 (layer.0.up, layer.0.down) on m[p: 0], m[p: 1] unreduced <d: +>
+bucket score0.0 (score.0.v) on m[p: 1], m[p: 2] unreduced <d: +>
 stream compute
 stream act.p1.to.p0
 stream act.p1.to.p2
@@ -154,15 +154,15 @@ graph {
   update.score0.0.p1 = update bucket score0.0 (all_reduce.score0.0.p1, norm.p1) on m[p: 1] stream compute
   update.score0.0.p2 = update bucket score0.0 (all_reduce.score0.0.p2, norm.p2) on m[p: 2] stream compute
 }
-communicator p1.to.p0 pair (m[p: 1], m[p: 0]) stream act.p1.to.p0 window 2 least 1 {
+communicator p1.to.p0 pair (m[p: 1], m[p: 0]) stream act.p1.to.p0 window 2 min 1 {
   send.F.layer0.mb0.p0
   send.F.layer0.mb1.p0
 }
-communicator p1.to.p2 pair (m[p: 1], m[p: 2]) stream act.p1.to.p2 window 2 least 1 {
+communicator p1.to.p2 pair (m[p: 1], m[p: 2]) stream act.p1.to.p2 window 2 min 1 {
   send.F.score0.mb0.p2
   send.F.score0.mb1.p2
 }
-communicator p2.to.p0 pair (m[p: 2], m[p: 0]) stream grad.p2.to.p0 window 2 least 1 {
+communicator p2.to.p0 pair (m[p: 2], m[p: 0]) stream grad.p2.to.p0 window 2 min 1 {
   send.B.score0.mb0.p0
   send.B.score0.mb1.p0
 }

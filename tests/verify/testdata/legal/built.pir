@@ -1,5 +1,5 @@
 // One node per chunk and pass; no microbatches.
-pir 1 built
+pir 2 built
 train two loc("two.pipe":10:1-10:10) {
   steps 3
   dtype f32

@@ -1,5 +1,5 @@
 // Messages between the devices; no streams.
-pir 1 communicating
+pir 2 communicating
 train two loc("two.pipe":10:1-10:10) {
   steps 3
   dtype f32

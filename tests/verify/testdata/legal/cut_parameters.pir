@@ -1,4 +1,4 @@
-pir 1 planned
+pir 2 planned
 train small loc("small.pipe":9:7-9:12) {
   steps 3
   dtype f64
@@ -14,8 +14,8 @@ input x: f64[batch: 8*, dim: 3] loc("small.pipe":2:5-2:32 from "small.pipe":9:15
 loss loss.0: 40 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
 chunk first0 of first[0] F @first0.F B @first0.B loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
 chunk second0 of second[0] F @second0.F B @second0.B loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-bucket first0.0 (w) on grid[pp: 0], grid[pp: 1] made <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1 loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-bucket first0.1 (w2) on grid[pp: 0] made <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1 loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+bucket first0.0 (w) on grid[pp: 0], grid[pp: 1] unreduced <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+bucket first0.1 (w2) on grid[pp: 0] unreduced <dp: +, pod: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
 stream compute
 stream params high_priority loc("small.pipe":19:5-19:52)
 stream grads loc("small.pipe":20:5-20:31)
@@ -121,11 +121,11 @@ graph {
   update.first0.1 = update bucket first0.1 (all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   update.first0.0.pp1 = update bucket first0.0 (all_reduce.first0.0.pp1, norm.pp1) on grid[pp: 1] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
 }
-communicator pp0.to.pp1 pair (grid[pp: 0], grid[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26) {
+communicator pp0.to.pp1 pair (grid[pp: 0], grid[pp: 1]) stream act.pp0.to.pp1 window 2 min 1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26) {
   send.F.first0.mb0.pp1
   send.F.first0.mb1.pp1
 }
-communicator pp1.to.pp0 pair (grid[pp: 1], grid[pp: 0]) stream grad.pp1.to.pp0 window 2 least 1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26) {
+communicator pp1.to.pp0 pair (grid[pp: 1], grid[pp: 0]) stream grad.pp1.to.pp0 window 2 min 1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26) {
   send.B.second0.mb0.pp0
   send.B.second0.mb1.pp0
 }

@@ -1,5 +1,5 @@
 // Stages of replicas, of which the second is frozen and keeps its parameters in shares.
-pir 1 placed
+pir 2 placed
 train frozen {
   steps 3
   dtype f32
@@ -18,8 +18,8 @@ loss loss.0: 32
 chunk stage0.first0 of stage[0].first[0] F @stage0.first0.F BI @stage0.first0.BI BW @stage0.first0.BW
 chunk stage1.last0 of stage[1].last[0] F @stage1.last0.F BI @stage1.last0.BI BW @stage1.last0.BW
 chunk stage1 of stage[1] F @stage1.F BI @stage1.BI BW @stage1.BW
-bucket stage0.first0.0 (first.0.w) on c[p: 0] made <d: +>
-bucket stage1.last0.0 (last.0.gain) on c[p: 1] parameters <d: flat> by run
+bucket stage0.first0.0 (first.0.w) on c[p: 0] unreduced <d: +>
+bucket stage1.last0.0 (last.0.gain) on c[p: 1] parameters <d: flat> by unit
 body @stage0.first0.F(%x: data f32[batch: 2*, dim: 4]<d: batch> input x,
     %first.0.w: param f32[dim: 4, e: 4] param first.0.w)
     -> (%first.0.contract: saved f32[batch: 2*, e: 4]<d: batch>,

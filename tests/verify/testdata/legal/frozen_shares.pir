@@ -1,5 +1,5 @@
 // Three regions on two replicas, parameters in shares: those of the second region are frozen, gathered and never reduced.
-pir 1 planned
+pir 2 planned
 train small loc("small.pipe":18:7-18:12) {
   steps 3
   dtype f32
@@ -18,9 +18,9 @@ chunk first0 of first[0] F @first0.F B @first0.B loc("small.pipe":7:19-7:24 from
 chunk middle0 of middle[0] F @middle0.F B @middle0.B loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
 chunk last0 of last[0] F @last0.F B @last0.B loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
 chunk model of model F @model.F B @model.B loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
-bucket first0.0 (first.0.w) on grid[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1 loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-bucket last0.0 (last.0.gain) on grid[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1 loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-bucket middle0.0 (middle.0.w) on grid[] parameters <dp: flat> by run prefetch 1 loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+bucket first0.0 (first.0.w) on grid[] unreduced <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+bucket last0.0 (last.0.gain) on grid[] unreduced <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit prefetch 1 loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+bucket middle0.0 (middle.0.w) on grid[] parameters <dp: flat> by unit prefetch 1 loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
 stream compute
 stream reduce.grid
 stream sum.grid

@@ -1,5 +1,5 @@
 // Parameters of bf16, gradients of f32, all of it cut: padding behind each parameter, and behind the last one.
-pir 1 planned
+pir 2 planned
 train t loc("gaps.pipe":7:7-7:8) {
   steps 3
   dtype bf16
@@ -16,7 +16,7 @@ input x: bf16[batch: 8*, dim: 3] loc("gaps.pipe":2:5-2:58 from "gaps.pipe":7:11-
 input y: bf16[batch: 8*, dim: 3] loc("gaps.pipe":2:5-2:58 from "gaps.pipe":7:11-7:16)
 loss loss.0: 24 loc("gaps.pipe":4:5-4:46 from "gaps.pipe":7:11-7:16)
 chunk model of model F @model.F B @model.B loc("gaps.pipe":4:28-4:33 from "gaps.pipe":7:11-7:16)
-bucket model.0 (a, b, c) on m[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16)
+bucket model.0 (a, b, c) on m[] unreduced <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit loc("gaps.pipe":3:12-3:18 from "gaps.pipe":7:11-7:16)
 stream compute
 stream reduce.m
 stream sum.m

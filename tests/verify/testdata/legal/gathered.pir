@@ -1,5 +1,5 @@
 // A norm over two stages: every device gathers the sums of squares of both.
-pir 1 communicating
+pir 2 communicating
 train clipped loc("clipped.pipe":20:7-20:14) {
   steps 2
   dtype f32

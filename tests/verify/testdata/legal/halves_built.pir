@@ -1,5 +1,5 @@
 // Two stages that share a weight, whose backward is whole or in two parts, and whose forward may run again: bodies without a node yet.
-pir 1 built
+pir 2 built
 train halves {
   steps 3
   dtype f32
@@ -16,7 +16,7 @@ input x: f32[batch: 8*, dim: 4]
 input y: f32[batch: 8*, dim: 4]
 loss loss.0: 32
 chunk stage0 of stage[0] F @stage0.F B @stage0.B BI @stage0.BI BW @stage0.BW
-chunk stage1 of stage[1] F @stage1.F R @stage1.R B @stage1.B BI @stage1.BI BW @stage1.BW lean @stage1.lean
+chunk stage1 of stage[1] F @stage1.F R @stage1.R B @stage1.B BI @stage1.BI BW @stage1.BW recomputed @stage1.recomputed
 bucket stage0.0 (tied)
 bucket stage0.1 (first.0.gain)
 bucket stage1.0 (last.0.gain)
@@ -159,7 +159,7 @@ body @stage1.BW(%first.0.mul: saved f32[batch: 8*, e: 4],
   %d.last.0.gain.mul = mul(%d.last.0.mul.gelu_grad, %first.0.mul) : f32[batch: 8*, e: 4] @BW
   %d.last.0.gain.sum = sum(%d.last.0.gain.mul) {dims: [batch]} : f32[e: 4] @BW
 }
-body @stage1.lean(%y: data f32[batch: 8*, dim: 4] input y,
+body @stage1.recomputed(%y: data f32[batch: 8*, dim: 4] input y,
     %first.0.mul: data f32[batch: 8*, e: 4],
     %tied: param f32[dim: 4, e: 4] param tied,
     %last.0.gain: param f32[e: 4] param last.0.gain)

@@ -1,5 +1,5 @@
 // Forward alone, for held-out data: nothing is saved, parameters are state.
-pir 1 planned forward_only
+pir 2 planned forward_only
 train small {
   steps 10
   dtype f32

@@ -1,5 +1,5 @@
 // Held-out data of which the last batch may be short: samples have weights, and the loss goes over those that are 1.
-pir 1 planned forward_only
+pir 2 planned forward_only
 train t {
   steps 1
   dtype f32

@@ -1,4 +1,4 @@
-pir 1 built
+pir 2 built
 train masked loc("masked.pipe":7:7-7:13) {
   steps 5
   dtype f32

@@ -1,5 +1,5 @@
 // Devices and replicas, and what divides samples: a masked loss.
-pir 1 placed
+pir 2 placed
 train masked loc("masked.pipe":7:7-7:13) {
   steps 5
   dtype f32
@@ -14,7 +14,7 @@ input x: f32[batch: 8*, features: 2] loc("masked.pipe":3:5-3:59 from "masked.pip
 input label: i64[batch: 8*] loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:28)
 loss loss.0: 8 ignore 1 of label loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:28)
 chunk model of model F @model.F B @model.B loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:28)
-bucket model.0 (w) on line[] made <dp: +> loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
+bucket model.0 (w) on line[] unreduced <dp: +> loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:28)
 body @model.F(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
     %label: data i64[batch: 2*]<dp: batch> input label,
     %w: param f32[features: 2, class: 3] param w)

@@ -1,4 +1,4 @@
-pir 1 planned
+pir 2 planned
 train "" loc("wait.pipe":6:10-6:14) {
   steps 0
   dtype f32
@@ -86,11 +86,11 @@ graph {
   norm.p1 = norm (all_gather_v.norm.p1, all_gather_v.norm.p1:1) on mesh[p: 1] stream compute
   report.norm = report norm (norm.p0) on mesh[p: 0] stream compute
 }
-communicator p0.to.p1 pair (mesh[p: 0], mesh[p: 1]) stream act.p0.to.p1 window 2 least 1 loc("wait.pipe":6:10-6:14) {
+communicator p0.to.p1 pair (mesh[p: 0], mesh[p: 1]) stream act.p0.to.p1 window 2 min 1 loc("wait.pipe":6:10-6:14) {
   send.F.stage0.mb0.p1
   send.F.stage0.mb1.p1
 }
-communicator p1.to.p0 pair (mesh[p: 1], mesh[p: 0]) stream grad.p1.to.p0 window 2 least 1 loc("wait.pipe":6:10-6:14) {
+communicator p1.to.p0 pair (mesh[p: 1], mesh[p: 0]) stream grad.p1.to.p0 window 2 min 1 loc("wait.pipe":6:10-6:14) {
   send.B.stage1.mb0.p0
   send.B.stage1.mb1.p0
 }

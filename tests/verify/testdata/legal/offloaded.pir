@@ -1,4 +1,4 @@
-pir 1 planned
+pir 2 planned
 train small loc("small.pipe":8:7-8:12) {
   steps 3
   dtype f64

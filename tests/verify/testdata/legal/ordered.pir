@@ -1,5 +1,5 @@
 // Streams and a global order; no plan.
-pir 1 ordered
+pir 2 ordered
 train two loc("two.pipe":10:1-10:10) {
   steps 3
   dtype f32

@@ -1,4 +1,4 @@
-pir 1 planned
+pir 2 planned
 train small loc("pad.pipe":7:7-7:12) {
   steps 3
   dtype f64
@@ -11,7 +11,7 @@ param w: f64[dim: 17] = normal(0.02) loc("pad.pipe":3:12-3:18 from "pad.pipe":7:
 input x: f64[batch: 4*, dim: 17] loc("pad.pipe":2:5-2:36 from "pad.pipe":7:15-7:21)
 loss loss.0: 68 loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
 chunk model of model F @model.F B @model.B loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
-bucket model.0 (w) on line[] made <dp: +> state <dp: flat> loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+bucket model.0 (w) on line[] unreduced <dp: +> state <dp: flat> loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
 stream compute
 stream reduce.line
 stream sum.line

@@ -1,5 +1,5 @@
 // Devices; values cross them without messages.
-pir 1 placed
+pir 2 placed
 train two loc("two.pipe":10:1-10:10) {
   steps 3
   dtype f32

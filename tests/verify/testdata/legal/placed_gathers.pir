@@ -1,4 +1,4 @@
-pir 1 ordered
+pir 2 ordered
 train small loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64
@@ -19,8 +19,8 @@ loss mlp.loss.0: 24 loc("model.pipe":5:1-5:9)
 chunk stage0.layer0 of stage[0].layer[0] F @stage0.layer0.F B @stage0.layer0.B loc("model.pipe":2:1-2:9)
 chunk stage1.layer1 of stage[1].layer[1] F @stage1.layer1.F B @stage1.layer1.B loc("model.pipe":4:1-4:9)
 chunk stage1 of stage[1] F @stage1.F B @stage1.B loc("model.pipe":5:1-5:9)
-bucket stage0.layer0.0 (layer.0.up, layer.0.down) on cluster[pp: 0] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run loc("model.pipe":2:1-2:9)
-bucket stage1.layer1.0 (layer.1.up, layer.1.down) on cluster[pp: 1] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run loc("model.pipe":4:1-4:9)
+bucket stage0.layer0.0 (layer.0.up, layer.0.down) on cluster[pp: 0] unreduced <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit loc("model.pipe":2:1-2:9)
+bucket stage1.layer1.0 (layer.1.up, layer.1.down) on cluster[pp: 1] unreduced <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit loc("model.pipe":4:1-4:9)
 stream compute
 stream act.pp0.to.pp1
 stream grad.pp1.to.pp0

@@ -1,5 +1,5 @@
 // Two stages on two devices, two microbatches, one weight each; 1F1B.
-pir 1 planned
+pir 2 planned
 train two loc("two.pipe":10:1-10:10) {
   steps 3
   dtype f32
@@ -66,11 +66,11 @@ graph {
   update.stage1.0 = update bucket stage1.0 (accumulate.stage1.0) on line[pp: 1] stream compute loc("two.pipe":12:5-12:20)
   update.stage0.0 = update bucket stage0.0 (accumulate.stage0.0) on line[pp: 0] stream compute loc("two.pipe":12:5-12:20)
 }
-communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act window 2 least 1 loc("two.pipe":16:5-16:30) {
+communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act window 2 min 1 loc("two.pipe":16:5-16:30) {
   send.F.stage0.mb0.pp1
   send.F.stage0.mb1.pp1
 }
-communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad window 2 least 1 loc("two.pipe":16:5-16:30) {
+communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad window 2 min 1 loc("two.pipe":16:5-16:30) {
   send.B.stage1.mb0.pp0
   send.B.stage1.mb1.pp0
 }

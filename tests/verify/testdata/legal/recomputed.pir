@@ -1,5 +1,5 @@
 // Two stages on two devices, 1F1B: the first microbatch of stage 0 keeps what its backward reads, all else runs again; a frozen weight in stage 1.
-pir 1 planned
+pir 2 planned
 train again loc("again.pipe":18:7-18:12) {
   steps 3
   dtype f32
@@ -17,7 +17,7 @@ param two.0.down: f32[hidden: 6, dim: 4] = normal(0.02) loc("again.pipe":10:32-1
 input x: f32[batch: 4*, dim: 4] loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
 input y: f32[batch: 4*, dim: 4] loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
 loss loss.0: 16 loc("again.pipe":3:5-3:39 from "again.pipe":18:15-18:20)
-chunk stage0 of stage[0] F @stage0.F R @stage0.R B @stage0.B lean @stage0.lean loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
+chunk stage0 of stage[0] F @stage0.F R @stage0.R B @stage0.B recomputed @stage0.recomputed loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
 chunk stage1 of stage[1] F @stage1.F R @stage1.R B @stage1.B loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20)
 bucket stage0.0 (one.0.up, one.0.down) on line[pp: 0] loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
 bucket stage1.0 (two.0.up, two.0.down) on line[pp: 1] loc("again.pipe":10:12-10:30 from "again.pipe":3:17-3:34 from "again.pipe":18:15-18:20)
@@ -86,7 +86,7 @@ body @stage1.B(%tail.0.mul: saved f32[batch: 2*, dim: 4],
   %d.tail.0.mul.add = add(%d.sub.mul, %d.tail.0.mul.contract) : f32[batch: 2*, dim: 4] @BI loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20)
   %d.one.0.contract.1.mul = mul(%d.tail.0.mul.add, %tail.0.gain) : f32[batch: 2*, dim: 4] @BI loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20)
 }
-body @stage0.lean(%x: data f32[batch: 2*, dim: 4] input x,
+body @stage0.recomputed(%x: data f32[batch: 2*, dim: 4] input x,
     %one.0.up: param f32[dim: 4, hidden: 6] param one.0.up,
     %one.0.down: param f32[hidden: 6, dim: 4] param one.0.down)
     -> (%one.0.contract.1: data f32[batch: 2*, dim: 4]) {
@@ -154,7 +154,7 @@ graph {
   recv.F.stage0.mb0.pp1 = recv F stage1 [mb: 0] from send.F.stage0.mb0.pp1 on line[pp: 1] stream act.pp0.to.pp1 loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   load.x.mb1.pp0 = load x [mb: 1] on line[pp: 0] stream compute loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
   load.y.mb0.pp1 = load y [mb: 0] on line[pp: 1] stream compute loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
-  F.stage0.mb1 = F stage0 [mb: 1] @stage0.lean (load.x.mb1.pp0, param update.stage0.0, param update.stage0.0:1) on line[pp: 0] stream compute after F.stage0.mb0 loc("again.pipe":32:32-32:35)
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.recomputed (load.x.mb1.pp0, param update.stage0.0, param update.stage0.0:1) on line[pp: 0] stream compute after F.stage0.mb0 loc("again.pipe":32:32-32:35)
   F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.y.mb0.pp1, recv.F.stage0.mb0.pp1, param _:0, param update.stage1.0, param update.stage1.0:1) on line[pp: 1] stream compute loc("again.pipe":32:32-32:35)
   send.F.stage0.mb1.pp1 = send F stage0 [mb: 1] (F.stage0.mb1) to recv.F.stage0.mb1.pp1 on line[pp: 0] stream act.pp0.to.pp1 loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   recv.F.stage0.mb1.pp1 = recv F stage1 [mb: 1] from send.F.stage0.mb1.pp1 on line[pp: 1] stream act.pp0.to.pp1 loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
@@ -184,11 +184,11 @@ graph {
   norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on line[pp: 1] stream compute loc("again.pipe":20:12-20:24)
   report.norm = report norm (norm.pp0) on line[pp: 0] stream compute loc("again.pipe":20:12-20:24)
 }
-communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20) {
+communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act.pp0.to.pp1 window 2 min 1 loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20) {
   send.F.stage0.mb0.pp1
   send.F.stage0.mb1.pp1
 }
-communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad.pp1.to.pp0 window 2 least 1 loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20) {
+communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad.pp1.to.pp0 window 2 min 1 loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20) {
   send.B.stage1.mb0.pp0
   send.B.stage1.mb1.pp0
 }

@@ -1,5 +1,5 @@
 // The same before it is placed.
-pir 1 split
+pir 2 split
 train again loc("again.pipe":18:7-18:12) {
   steps 3
   dtype f32
@@ -17,7 +17,7 @@ param two.0.down: f32[hidden: 6, dim: 4] = normal(0.02) loc("again.pipe":10:32-1
 input x: f32[batch: 4*, dim: 4] loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
 input y: f32[batch: 4*, dim: 4] loc("again.pipe":2:5-2:49 from "again.pipe":18:15-18:20)
 loss loss.0: 16 loc("again.pipe":3:5-3:39 from "again.pipe":18:15-18:20)
-chunk stage0 of stage[0] F @stage0.F R @stage0.R B @stage0.B lean @stage0.lean loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
+chunk stage0 of stage[0] F @stage0.F R @stage0.R B @stage0.B recomputed @stage0.recomputed loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
 chunk stage1 of stage[1] F @stage1.F R @stage1.R B @stage1.B loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20)
 bucket stage0.0 (one.0.up, one.0.down) loc("again.pipe":6:12-6:30 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
 bucket stage1.0 (two.0.up, two.0.down) loc("again.pipe":10:12-10:30 from "again.pipe":3:17-3:34 from "again.pipe":18:15-18:20)
@@ -80,7 +80,7 @@ body @stage1.B(%tail.0.mul: saved f32[batch: 2*, dim: 4],
   %d.tail.0.mul.add = add(%d.sub.mul, %d.tail.0.mul.contract) : f32[batch: 2*, dim: 4] @BI loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20)
   %d.one.0.contract.1.mul = mul(%d.tail.0.mul.add, %tail.0.gain) : f32[batch: 2*, dim: 4] @BI loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20)
 }
-body @stage0.lean(%x: data f32[batch: 2*, dim: 4] input x,
+body @stage0.recomputed(%x: data f32[batch: 2*, dim: 4] input x,
     %one.0.up: param f32[dim: 4, hidden: 6] param one.0.up,
     %one.0.down: param f32[hidden: 6, dim: 4] param one.0.down)
     -> (%one.0.contract.1: data f32[batch: 2*, dim: 4]) {
@@ -144,7 +144,7 @@ body @stage1.R(%y: data f32[batch: 2*, dim: 4] input y,
 graph {
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0, param update.stage0.0, param update.stage0.0:1) loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (load.x.mb0, F.stage0.mb0, F.stage0.mb0:1, B.stage1.mb0, param update.stage0.0:1) loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
-  F.stage0.mb1 = F stage0 [mb: 1] @stage0.lean (load.x.mb1, param update.stage0.0, param update.stage0.0:1) loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.recomputed (load.x.mb1, param update.stage0.0, param update.stage0.0:1) loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   R.stage0.mb1 = R stage0 [mb: 1] @stage0.R (load.x.mb1, param update.stage0.0) loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (load.x.mb1, R.stage0.mb1, R.stage0.mb1:1, B.stage1.mb1, param update.stage0.0:1) loc("again.pipe":7:17-7:23 from "again.pipe":3:26-3:32 from "again.pipe":18:15-18:20)
   F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.y.mb0, F.stage0.mb0:2, param _:0, param update.stage1.0, param update.stage1.0:1) loc("again.pipe":15:12-15:20 from "again.pipe":3:21-3:33 from "again.pipe":18:15-18:20)

@@ -1,5 +1,5 @@
 // Two replicas, a split backward, gradients reduced and clipped.
-pir 1 planned
+pir 2 planned
 train replicas {
   steps 10
   dtype f32
@@ -15,7 +15,7 @@ input x: f32[batch: 8*, dim: 16]
 input y: f32[batch: 8*, out: 16]
 loss net.loss.0: 128
 chunk net0 of net[0] F @net.F BI @net.BI BW @net.BW
-bucket net.0 (net.w, net.b) on line[] made <dp: +>
+bucket net.0 (net.w, net.b) on line[] unreduced <dp: +>
 stream compute
 stream grads high_priority
 stream losses

@@ -1,5 +1,5 @@
 // Layouts of what a region that is replicated will hold, before it has devices.
-pir 1 split
+pir 2 split
 train small loc("small.pipe":8:7-8:12) {
   steps 2
   dtype f32

@@ -1,5 +1,5 @@
 // Two chunks run the same bodies, whose ports are called after the values of the first.
-pir 1 planned
+pir 2 planned
 train "" {
   steps 0
   dtype f32
@@ -153,19 +153,19 @@ graph {
   norm.p1 = norm (all_gather_v.norm.p1, all_gather_v.norm.p1:2, all_gather_v.norm.p1:3, all_gather_v.norm.p1:1) on mesh[p: 1] stream compute
   report.norm = report norm (norm.p0) on mesh[p: 0] stream compute
 }
-communicator p0.to.p1 pair (mesh[p: 0], mesh[p: 1]) stream act.p0.to.p1 window 2 least 1 {
+communicator p0.to.p1 pair (mesh[p: 0], mesh[p: 1]) stream act.p0.to.p1 window 2 min 1 {
   send.F.stage0.mb0.p1
   send.F.stage0.mb1.p1
 }
-communicator p0.to.p1.no2 pair (mesh[p: 0], mesh[p: 1]) stream grad.p0.to.p1 window 2 least 1 {
+communicator p0.to.p1.no2 pair (mesh[p: 0], mesh[p: 1]) stream grad.p0.to.p1 window 2 min 1 {
   send.BI.stage3.mb0.p1
   send.BI.stage3.mb1.p1
 }
-communicator p1.to.p0 pair (mesh[p: 1], mesh[p: 0]) stream act.p1.to.p0 window 2 least 1 {
+communicator p1.to.p0 pair (mesh[p: 1], mesh[p: 0]) stream act.p1.to.p0 window 2 min 1 {
   send.F.stage2.mb0.p0
   send.F.stage2.mb1.p0
 }
-communicator p1.to.p0.no2 pair (mesh[p: 1], mesh[p: 0]) stream grad.p1.to.p0 window 2 least 1 {
+communicator p1.to.p0.no2 pair (mesh[p: 1], mesh[p: 0]) stream grad.p1.to.p0 window 2 min 1 {
   send.BI.stage1.mb0.p0
   send.BI.stage1.mb1.p0
 }

@@ -1,5 +1,5 @@
 // One node per microbatch; no devices.
-pir 1 split
+pir 2 split
 train two loc("two.pipe":10:1-10:10) {
   steps 3
   dtype f32

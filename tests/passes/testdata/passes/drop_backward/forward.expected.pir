@@ -1,4 +1,4 @@
-pir 1 placed forward_only
+pir 2 placed forward_only
 train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64

@@ -1,4 +1,4 @@
-pir 1 communicating
+pir 2 communicating
 train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64
@@ -14,7 +14,7 @@ input target: f64[batch: 12*, out: 2] loc("model.pipe":3:1-3:9)
 loss line.loss.0: 24 loc("model.pipe":3:1-3:9)
 chunk stage0.layer0 of stage[0].layer[0] F @stage0.layer0.F B @stage0.layer0.B loc("model.pipe":2:1-2:9)
 chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":3:1-3:9)
-bucket stage0.layer0.0 (layer.0.w) on cluster[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run loc("sample.pipe":7:1-7:9)
+bucket stage0.layer0.0 (layer.0.w) on cluster[] unreduced <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit loc("sample.pipe":7:1-7:9)
 directives {
   partition model into stage: 1 loc("sample.pipe":4:1-4:9)
   split batch into mb: 3 loc("sample.pipe":5:1-5:9)

@@ -1,4 +1,4 @@
-pir 1 ordered
+pir 2 ordered
 train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64

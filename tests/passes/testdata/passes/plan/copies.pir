@@ -1,4 +1,4 @@
-pir 1 ordered
+pir 2 ordered
 train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64
@@ -13,7 +13,7 @@ input x: f64[batch: 12*, in: 2] loc("model.pipe":1:1-1:9)
 input target: f64[batch: 12*, out: 2] loc("model.pipe":3:1-3:9)
 loss line.loss.0: 24 loc("model.pipe":3:1-3:9)
 chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":2:1-2:9)
-bucket stage0.0 (layer.0.w) on cluster[] made <dp: +> loc("sample.pipe":7:1-7:9)
+bucket stage0.0 (layer.0.w) on cluster[] unreduced <dp: +> loc("sample.pipe":7:1-7:9)
 stream compute
 stream reduce.cluster
 stream sum.cluster

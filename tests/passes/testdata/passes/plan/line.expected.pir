@@ -1,4 +1,4 @@
-pir 1 planned
+pir 2 planned
 train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64
@@ -102,11 +102,11 @@ graph {
   norm.pp1 = norm (all_gather_v.norm.pp1, all_gather_v.norm.pp1:1) on cluster[pp: 1] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.pp0) on cluster[pp: 0] stream compute loc("sample.pipe":3:1-3:9)
 }
-communicator pp0.to.pp1 pair (cluster[pp: 0], cluster[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("sample.pipe":6:1-6:9) {
+communicator pp0.to.pp1 pair (cluster[pp: 0], cluster[pp: 1]) stream act.pp0.to.pp1 window 2 min 1 loc("sample.pipe":6:1-6:9) {
   send.F.stage0.mb0.pp1
   send.F.stage0.mb1.pp1
 }
-communicator pp1.to.pp0 pair (cluster[pp: 1], cluster[pp: 0]) stream grad.pp1.to.pp0 window 2 least 1 loc("sample.pipe":7:1-7:9) {
+communicator pp1.to.pp0 pair (cluster[pp: 1], cluster[pp: 0]) stream grad.pp1.to.pp0 window 2 min 1 loc("sample.pipe":7:1-7:9) {
   send.B.stage1.mb0.pp0
   send.B.stage1.mb1.pp0
 }

@@ -1,4 +1,4 @@
-pir 1 built
+pir 2 built
 train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64
@@ -12,7 +12,7 @@ param layer.1.w: f64[out: 2, in: 2] = normal(0.3) loc("model.pipe":4:1-4:9)
 input x: f64[batch: 12*, in: 2] loc("model.pipe":1:1-1:9)
 input target: f64[batch: 12*, in: 2] loc("model.pipe":5:1-5:9)
 loss line.loss.0: 24 loc("model.pipe":5:1-5:9)
-chunk stage0 of stage[0] F @stage0.F R @stage0.R B @stage0.B lean @stage0.lean loc("model.pipe":2:1-2:9)
+chunk stage0 of stage[0] F @stage0.F R @stage0.R B @stage0.B recomputed @stage0.recomputed loc("model.pipe":2:1-2:9)
 bucket stage0.0 (layer.0.w, layer.1.w) loc("model.pipe":2:1-2:9)
 directives {
   partition model into stage: 1 loc("sample.pipe":4:1-4:9)
@@ -54,7 +54,7 @@ body @stage0.B(%x: data f64[batch: 12*, in: 2] input x,
   %d.layer.1.w.contract = contract(%layer.0.contract, %d.sub.mul) {dims: [batch]} : f64[out: 2, in: 2] @BW loc("model.pipe":4:1-4:9)
   %d.layer.0.w.contract = contract(%x, %d.layer.0.contract.contract) {dims: [batch]} : f64[in: 2, out: 2] @BW loc("model.pipe":2:1-2:9)
 }
-body @stage0.lean(%x: data f64[batch: 12*, in: 2] input x,
+body @stage0.recomputed(%x: data f64[batch: 12*, in: 2] input x,
     %target: data f64[batch: 12*, in: 2] input target,
     %layer.0.w: param f64[in: 2, out: 2] param layer.0.w,
     %layer.1.w: param f64[out: 2, in: 2] param layer.1.w)

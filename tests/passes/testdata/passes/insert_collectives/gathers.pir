@@ -1,4 +1,4 @@
-pir 1 ordered
+pir 2 ordered
 train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64
@@ -14,7 +14,7 @@ input target: f64[batch: 12*, out: 2] loc("model.pipe":3:1-3:9)
 loss line.loss.0: 24 loc("model.pipe":3:1-3:9)
 chunk stage0.layer0 of stage[0].layer[0] F @stage0.layer0.F B @stage0.layer0.B loc("model.pipe":2:1-2:9)
 chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":3:1-3:9)
-bucket stage0.layer0.0 (layer.0.w) on cluster[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run loc("sample.pipe":7:1-7:9)
+bucket stage0.layer0.0 (layer.0.w) on cluster[] unreduced <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by unit loc("sample.pipe":7:1-7:9)
 stream compute
 stream reduce.cluster
 stream sum.cluster
@@ -69,39 +69,35 @@ body @stage0.B(%sub: saved f64[batch: 2*, out: 2]<dp: batch>)
   %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 2*, out: 2]<dp: batch> @BI loc("model.pipe":3:1-3:9)
 }
 graph {
+  all_gather.stage0.layer0.0 = all_gather bucket stage0.layer0.0 (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
   load.x.mb0.cluster = load x [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  all_gather.stage0.layer0.0.F.stage0.layer0.mb0 = all_gather bucket stage0.layer0.0 F stage0.layer0 [mb: 0] (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
-  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, all_gather.stage0.layer0.0.F.stage0.layer0.mb0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
+  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.cluster, all_gather.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":10:1-10:9)
   load.target.mb0.cluster = load target [mb: 0] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.target.mb0.cluster, F.stage0.layer0.mb0) on cluster[] stream compute after F.stage0.layer0.mb0 loc("sample.pipe":10:1-10:9)
   load.x.mb1.cluster = load x [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  all_gather.stage0.layer0.0.F.stage0.layer0.mb1 = all_gather bucket stage0.layer0.0 F stage0.layer0 [mb: 1] (param update.stage0.layer0.0) over dp on cluster[] stream gather.cluster loc("sample.pipe":7:1-7:9)
-  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, all_gather.stage0.layer0.0.F.stage0.layer0.mb1) on cluster[] stream compute after F.stage0.mb0 loc("sample.pipe":11:1-11:9)
+  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.cluster, all_gather.stage0.layer0.0) on cluster[] stream compute after F.stage0.mb0 loc("sample.pipe":11:1-11:9)
   load.target.mb1.cluster = load target [mb: 1] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.target.mb1.cluster, F.stage0.layer0.mb1) on cluster[] stream compute after F.stage0.layer0.mb1 loc("sample.pipe":11:1-11:9)
-  all_gather.stage0.layer0.0.F.stage0.layer0.mb2 = all_gather bucket stage0.layer0.0 F stage0.layer0 [mb: 2] (param update.stage0.layer0.0) over dp at loc("sample.pipe":7:1-7:9) on cluster[] stream gather.cluster after F.stage0.mb1 loc("sample.pipe":12:1-12:9)
   load.x.mb2.cluster = load x [mb: 2] on cluster[] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
-  F.stage0.layer0.mb2 = F stage0.layer0 [mb: 2] @stage0.layer0.F (load.x.mb2.cluster, all_gather.stage0.layer0.0.F.stage0.layer0.mb2) on cluster[] stream compute after F.stage0.mb1 loc("sample.pipe":13:1-13:9)
+  F.stage0.layer0.mb2 = F stage0.layer0 [mb: 2] @stage0.layer0.F (load.x.mb2.cluster, all_gather.stage0.layer0.0) on cluster[] stream compute after F.stage0.mb1 loc("sample.pipe":13:1-13:9)
   load.target.mb2.cluster = load target [mb: 2] on cluster[] <dp: batch> stream compute loc("model.pipe":3:1-3:9)
   F.stage0.mb2 = F stage0 [mb: 2] @stage0.F (load.target.mb2.cluster, F.stage0.layer0.mb2) on cluster[] stream compute after F.stage0.layer0.mb2 loc("sample.pipe":13:1-13:9)
   all_reduce.line.loss.0.cluster = all_reduce loss line.loss.0 (F.stage0.mb0:1, F.stage0.mb1:1, F.stage0.mb2:1) over dp on cluster[] stream sum.cluster loc("sample.pipe":7:1-7:9)
   B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (F.stage0.mb0) on cluster[] stream compute after F.stage0.mb2 loc("sample.pipe":14:1-14:9)
   B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.cluster, B.stage0.mb0) on cluster[] stream compute after B.stage0.mb0 loc("sample.pipe":14:1-14:9)
-  accumulate.stage0.layer0.0.B.stage0.layer0.mb0 = accumulate bucket stage0.layer0.0 B stage0.layer0 [mb: 0] (grad B.stage0.layer0.mb0) on cluster[] loc("sample.pipe":7:1-7:9)
-  reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0 = reduce_scatter bucket stage0.layer0.0 B stage0.layer0 [mb: 0] (accumulate.stage0.layer0.0.B.stage0.layer0.mb0) over dp on cluster[] stream reduce.cluster loc("sample.pipe":7:1-7:9)
   B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (F.stage0.mb1) on cluster[] stream compute after B.stage0.layer0.mb0 loc("sample.pipe":15:1-15:9)
   B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.cluster, B.stage0.mb1) on cluster[] stream compute after B.stage0.mb1 loc("sample.pipe":15:1-15:9)
-  accumulate.stage0.layer0.0.B.stage0.layer0.mb1 = accumulate bucket stage0.layer0.0 B stage0.layer0 [mb: 1] (grad B.stage0.layer0.mb1) on cluster[] loc("sample.pipe":7:1-7:9)
-  reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb1 = reduce_scatter bucket stage0.layer0.0 B stage0.layer0 [mb: 1] (accumulate.stage0.layer0.0.B.stage0.layer0.mb1) over dp on cluster[] stream reduce.cluster loc("sample.pipe":7:1-7:9)
   B.stage0.mb2 = B stage0 [mb: 2] @stage0.B (F.stage0.mb2) on cluster[] stream compute after B.stage0.layer0.mb1 loc("sample.pipe":16:1-16:9)
   B.stage0.layer0.mb2 = B stage0.layer0 [mb: 2] @stage0.layer0.B (load.x.mb2.cluster, B.stage0.mb2) on cluster[] stream compute after B.stage0.mb2 loc("sample.pipe":16:1-16:9)
-  accumulate.stage0.layer0.0.B.stage0.layer0.mb2 = accumulate bucket stage0.layer0.0 B stage0.layer0 [mb: 2] (grad B.stage0.layer0.mb2) on cluster[] loc("sample.pipe":7:1-7:9)
-  reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb2 = reduce_scatter bucket stage0.layer0.0 B stage0.layer0 [mb: 2] (accumulate.stage0.layer0.0.B.stage0.layer0.mb2) over dp on cluster[] stream reduce.cluster loc("sample.pipe":7:1-7:9)
-  accumulate.stage0.layer0.0 = accumulate bucket stage0.layer0.0 (grad reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb0 + reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb1 + reduce_scatter.stage0.layer0.0.B.stage0.layer0.mb2) on cluster[] loc("sample.pipe":7:1-7:9)
+  accumulate.stage0.layer0.0 = accumulate bucket stage0.layer0.0 (grad B.stage0.layer0.mb0 + B.stage0.layer0.mb1 + B.stage0.layer0.mb2) on cluster[] loc("sample.pipe":7:1-7:9)
+  reduce_scatter.stage0.layer0.0 = reduce_scatter bucket stage0.layer0.0 (accumulate.stage0.layer0.0) over dp on cluster[] stream reduce.cluster loc("sample.pipe":7:1-7:9)
   report.line.loss.0 = report loss line.loss.0 (all_reduce.line.loss.0.cluster, all_reduce.line.loss.0.cluster:1, all_reduce.line.loss.0.cluster:2) on cluster[] stream compute loc("model.pipe":3:1-3:9)
-  sum_squares.stage0.layer0.0 = sum_squares bucket stage0.layer0.0 (accumulate.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
-  update.stage0.layer0.0 = update bucket stage0.layer0.0 (accumulate.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
+  sum_squares.stage0.layer0.0 = sum_squares bucket stage0.layer0.0 (reduce_scatter.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
+  update.stage0.layer0.0 = update bucket stage0.layer0.0 (reduce_scatter.stage0.layer0.0) on cluster[] stream compute loc("sample.pipe":7:1-7:9)
   all_reduce.norm.dp.cluster = all_reduce (sum_squares.stage0.layer0.0) over dp on cluster[] stream sum.cluster loc("sample.pipe":7:1-7:9)
   norm.cluster = norm (all_reduce.norm.dp.cluster) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
   report.norm = report norm (norm.cluster) on cluster[] stream compute loc("sample.pipe":3:1-3:9)
+}
+gathers {
+  all_gather.stage0.layer0.0 for F.stage0.layer0.mb2 after F.stage0.mb1 loc("sample.pipe":12:1-12:9)
 }

@@ -21,10 +21,10 @@ struct Standing {
 
 /// The shortest cycle of ranks: each waits for the next, the last for the first. `done`: the units that a topological sort of `graph`
 /// and the edges of the claims reached.
-std::vector<Standing> standing_circle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done);
+std::vector<Standing> deadlock_cycle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done);
 
 /// The operations of the stuck ranks so far, at unit times, one line each, with the next operation in brackets. Shows the end of long orders, and
 /// some of many ranks.
-std::vector<std::string> standing_grid(const dag::Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> circle);
+std::vector<std::string> standing_grid(const dag::Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> cycle);
 
 }  // namespace piper::passes

@@ -7,7 +7,7 @@
 //   Network network;                       // 0 takes 1, 1 takes 2 and starts 0.5 after the end of 0
 //   network.duration = {1, 2};
 //   network.links = {{0, 1, 0.5}};
-//   run_clock(network, context).start[1] == 1.5
+//   asap_times(network, context).start[1] == 1.5
 
 #include <cstdint>
 #include <vector>
@@ -37,7 +37,7 @@ struct Times {
 };
 
 /// Polls the context, as all clocks do.
-Times run_clock(const Network& network, const Context& context);
+Times asap_times(const Network& network, const Context& context);
 
 /// A topological traversal, for other graphs and other kinds of time: takes each activity once all its predecessors are taken, first come first
 /// served. A State has `missing`, the number of links into it that were not followed yet; `leave(graph, activity)` returns the value for its

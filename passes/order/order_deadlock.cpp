@@ -1,4 +1,4 @@
-#include "passes/order/order_standstill.h"
+#include "passes/order/order_deadlock.h"
 
 #include <algorithm>
 #include <map>
@@ -19,9 +19,9 @@ constexpr std::uint32_t kColumns = 12;
 constexpr std::size_t kRows = 8;
 
 /// The places at which ranks are stuck, and their waits for each other.
-class Standstill {
+class Deadlock {
  public:
-  Standstill(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done)
+  Deadlock(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done)
       : claims_(claims), graph_(graph), stuck_(graph.units(), true), owners_(graph.units()), steps_(graph.units()), seen_(graph.units(), kNone) {
     for (const std::uint32_t unit : done) stuck_[unit] = false;
     std::vector<Adjacency::Pair> needs;
@@ -57,7 +57,7 @@ class Standstill {
     for (std::size_t place = 0; place < places_.size(); ++place) find_wishes(places_[place]);
   }
 
-  std::vector<Standing> circle() const {
+  std::vector<Standing> cycle() const {
     std::vector<Standing> best;
     for (std::uint32_t start = 0; start < places_.size() && best.size() != 1; ++start) {
       std::vector<Standing> found = through(start, best.size());
@@ -119,14 +119,14 @@ class Standstill {
       if (bound != 0 && reached[i].depth >= bound) return {};
       for (const Wish& wish : wishes_[reached[i].place]) {
         if (wish.place == start) {
-          std::vector<Standing> circle;
+          std::vector<Standing> cycle;
           std::uint32_t want = wish.want;
           for (std::uint32_t at = i; at != kNone; at = reached[at].from) {
-            circle.push_back({places_[reached[at].place].claim, places_[reached[at].place].unit, want});
+            cycle.push_back({places_[reached[at].place].claim, places_[reached[at].place].unit, want});
             want = reached[at].want;
           }
-          std::reverse(circle.begin(), circle.end());
-          return circle;
+          std::reverse(cycle.begin(), cycle.end());
+          return cycle;
         }
         if (seen[wish.place]) continue;
         seen[wish.place] = true;
@@ -172,17 +172,17 @@ std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
 
 }  // namespace
 
-std::vector<Standing> standing_circle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done) {
-  return Standstill(claims, graph, done).circle();
+std::vector<Standing> deadlock_cycle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done) {
+  return Deadlock(claims, graph, done).cycle();
 }
 
-std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> circle) {
+std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> cycle) {
   std::vector<std::uint32_t> start;
   const std::vector<std::uint32_t> done = topological_order(graph, more, start);
   std::vector<bool> is_done(graph.units(), false);
   for (const std::uint32_t unit : done) is_done[unit] = true;
 
-  std::vector<Standing> ranks(circle.begin(), circle.end());
+  std::vector<Standing> ranks(cycle.begin(), cycle.end());
   std::sort(ranks.begin(), ranks.end(), [](const Standing& a, const Standing& b) { return a.claim < b.claim; });
   ranks.erase(std::unique(ranks.begin(), ranks.end(), [](const Standing& a, const Standing& b) { return a.claim == b.claim; }), ranks.end());
   const std::size_t left_out = ranks.size() > kRows ? ranks.size() - kRows : 0;

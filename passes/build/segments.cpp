@@ -1,4 +1,4 @@
-#include "passes/build/pieces.h"
+#include "passes/build/segments.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@ using namespace tensor;
 
 namespace {
 
-constexpr std::uint32_t kNone = Pieces::kNone;
+constexpr std::uint32_t kNone = Segments::kNone;
 constexpr std::size_t kNearby = 4;
 
 /// Edges between groups of operations.
@@ -83,19 +83,19 @@ struct Quotient {
 class Cutter {
  public:
   Cutter(const Graph& model, std::span<const Symbol> selected) : model_(model), selected_(selected) {}
-  Pieces run();
+  Segments run();
 
  private:
   void key_by_region();
   void split_cycles();
   void merge_back();
   std::vector<std::uint32_t> number();
-  void fill(const std::vector<std::uint32_t>& piece_of_group);
+  void fill(const std::vector<std::uint32_t>& segment_of_group);
   RegionId cut_path(RegionId region);
 
   const Graph& model_;
   std::span<const Symbol> selected_;
-  Pieces out_;
+  Segments out_;
   std::vector<bool> live_;
   std::vector<std::uint32_t> group_;       // per node
   std::vector<RegionId> region_of_group_;
@@ -215,7 +215,7 @@ void Cutter::merge_back() {
 std::vector<std::uint32_t> Cutter::number() {
   const std::size_t groups = region_of_group_.size();
   const Quotient quotient(model_, group_, groups);
-  std::vector<std::uint32_t> waits(groups, 0), first_op(groups, kNone), piece_of_group(groups, kNone);
+  std::vector<std::uint32_t> waits(groups, 0), first_op(groups, kNone), segment_of_group(groups, kNone);
   for (const auto& list : quotient.next) {
     for (const std::uint32_t g : list) ++waits[g];
   }
@@ -230,29 +230,29 @@ std::vector<std::uint32_t> Cutter::number() {
   while (!ready.empty()) {
     const std::uint32_t g = ready.top().second;
     ready.pop();
-    piece_of_group[g] = static_cast<std::uint32_t>(out_.pieces.size());
-    out_.pieces.push_back({region_of_group_[g], numbers[region_of_group_[g]]++, {}, {}});
+    segment_of_group[g] = static_cast<std::uint32_t>(out_.segments.size());
+    out_.segments.push_back({region_of_group_[g], numbers[region_of_group_[g]]++, {}, {}});
     for (const std::uint32_t next : quotient.next[g]) {
       if (--waits[next] == 0) ready.push({first_op[next], next});
     }
   }
-  return piece_of_group;
+  return segment_of_group;
 }
 
 /// Gives each segment its operations, forward ones and those of their adjoints.
-void Cutter::fill(const std::vector<std::uint32_t>& piece_of_group) {
+void Cutter::fill(const std::vector<std::uint32_t>& segment_of_group) {
   const auto nodes = model_.nodes();
-  out_.piece_of.assign(nodes.size(), kNone);
+  out_.segment_of.assign(nodes.size(), kNone);
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const std::size_t forward = nodes[n].pass == Pass::F ? n : nodes[n].origin.index();
     if (group_[forward] == kNone) continue;
-    out_.piece_of[n] = piece_of_group[group_[forward]];
-    Pieces::Piece& piece = out_.pieces[out_.piece_of[n]];
-    (nodes[n].pass == Pass::F ? piece.forward : piece.backward).push_back(NodeId::at(n));
+    out_.segment_of[n] = segment_of_group[group_[forward]];
+    Segments::Segment& segment = out_.segments[out_.segment_of[n]];
+    (nodes[n].pass == Pass::F ? segment.forward : segment.backward).push_back(NodeId::at(n));
   }
 }
 
-Pieces Cutter::run() {
+Segments Cutter::run() {
   live_ = live_forward(model_);
   key_by_region();
   const std::size_t regions = region_of_group_.size();
@@ -285,6 +285,6 @@ std::vector<bool> live_forward(const Graph& model) {
   return live;
 }
 
-Pieces cut_pieces(const Graph& model, std::span<const Symbol> selected) { return Cutter(model, selected).run(); }
+Segments cut_segments(const Graph& model, std::span<const Symbol> selected) { return Cutter(model, selected).run(); }
 
 }  // namespace piper::passes

@@ -4,7 +4,7 @@
 //   Sharing sharing;
 //   sharing.capacity = {12e9};                                             // of one link, in bytes per second
 //   sharing.transfer = {{.latency = 5e-6, .bytes = 1e6, .most = 12e9, .uses = {{0, 2}}}, ...};  // two devices at once: half of it each
-//   run_sharing_clock(network, sharing, context)
+//   fair_sharing_times(network, sharing, context)
 //
 // Sharing is max-min fair: a transfer that another link limits leaves the rest of its share to the others. Events are handled one after the other: an
 // end of work or of a latency in time logarithmic in the running activities, a change of the transfers that move bytes in time linear in these, for
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "passes/simulate/clock.h"
+#include "passes/simulate/asap_times.h"
 
 namespace piper::passes {
 
@@ -31,6 +31,6 @@ struct Sharing {
 };
 
 /// `network.duration` is for work; the links of `network` have no latency.
-Times run_sharing_clock(const Network& network, const Sharing& sharing, const Context& context);
+Times fair_sharing_times(const Network& network, const Sharing& sharing, const Context& context);
 
 }  // namespace piper::passes

@@ -11,9 +11,9 @@ namespace {
 
 /// Collectives of sharded parameters and gradients are named by the work whose gathered interval they begin or end: the reader of an all-gather's
 /// result, and the backward whose gradients an accumulate adds and a reduce_scatter reduces.
-class Rounds {
+class GatherIntervals {
  public:
-  explicit Rounds(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+  explicit GatherIntervals(Facts& facts) : facts_(facts), dag_(facts.dag) {}
 
   void check() {
     if (!placed()) return;
@@ -34,16 +34,16 @@ class Rounds {
       for (const Input& input : dag_.inputs_of(node)) {
         if (!input.source.node.valid()) continue;
         const Node& maker = facts_.node(input.source.node);
-        if (runs_body(node.kind) && (gathers_shards(maker.kind) || returns_to_device(maker.kind))) rounds_.insert(round(input.source.node, node));
-        if (leaves_device(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
-        if (const auto leaves = leaves_.find(input.source); leaves != leaves_.end() && runs_body(node.kind)) rounds_.insert(round(leaves->second, node));
+        if (runs_body(node.kind) && (gathers_shards(maker.kind) || returns_to_device(maker.kind))) uses_.insert(gather_use(input.source.node, node));
+        if (leaves_device(node.kind) && runs_body(maker.kind)) uses_.insert(gather_use(NodeId(i), maker));
+        if (const auto leaves = leaves_.find(input.source); leaves != leaves_.end() && runs_body(node.kind)) uses_.insert(gather_use(leaves->second, node));
       }
     }
     for (const NodeId id : called_) {
       const Node& node = facts_.node(id);
-      if (adds_in_place(node.kind) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::each && of_several(node)) {
-        facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(id));
-      } else if (!(is_sum(node) ? sums(node) : rounds_.contains(round(id, node)))) {
+      if (adds_in_place(node.kind) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::microbatch && of_several(node)) {
+        facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by microbatch", facts_.name(id));
+      } else if (!(is_sum(node) ? sums(node) : uses_.contains(gather_use(id, node)))) {
         facts_.sink.report(copies_to_or_from_host(node.kind) ? Code::wrong_edge : Code::wrong_reduction, node.loc, "`{}` is named by work that neither reads nor makes its values", facts_.name(id));
       }
     }
@@ -54,7 +54,7 @@ class Rounds {
   /// of the same devices.
   bool placed() {
     std::set<std::pair<NodeId, NodeId>> seen;
-    for (const dag::Dag::PlacedGather& gather : dag_.placed_gathers) {
+    for (const dag::Dag::GatherInterval& gather : dag_.gather_intervals) {
       const auto refuse = [&](const std::string& what) {
         facts_.sink.report(Code::wrong_order, gather.loc, "`{}` is placed {}", facts_.name(gather.whole), what);
         return false;
@@ -83,8 +83,8 @@ class Rounds {
     return gathers_shards(maker.kind) && sharded(maker) && runs_body(reader.kind) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == whole; });
   }
 
-  using Round = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
-  static Round round(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
+  using GatherUse = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
+  static GatherUse gather_use(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
 
   /// A sum of gradients, on one device or over several.
   static bool is_sum(const Node& node) { return adds_in_place(node.kind) || reduces_to_shards(node.kind); }
@@ -114,11 +114,11 @@ class Rounds {
   const Dag& dag_;
   std::set<NodeId> called_;
   std::map<Port, NodeId> leaves_;  // values that are copied to the host -> the copy
-  std::set<Round> rounds_;
+  std::set<GatherUse> uses_;
 };
 
 }  // namespace
 
-void check_rounds(Facts& facts) { Rounds(facts).check(); }
+void check_gather_intervals(Facts& facts) { GatherIntervals(facts).check(); }
 
 }  // namespace piper::verify

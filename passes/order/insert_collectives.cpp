@@ -1,4 +1,4 @@
-#include "passes/order/rounds.h"
+#include "passes/order/insert_collectives.h"
 
 #include <algorithm>
 #include <map>
@@ -38,7 +38,7 @@ struct Run {
   std::vector<NodeId> readers;        // none: the previous interval serves them
   std::uint32_t first = 0, last = 0;  // positions of the first and last reader
   NodeId before;                      // the work before which its all-gather is placed; invalid: before all work of the step
-  const Dag::PlacedGather* placed = nullptr;  // or the place in an order
+  const Dag::GatherInterval* placed = nullptr;  // or the place in an order
 };
 
 struct Home {
@@ -46,12 +46,12 @@ struct Home {
   std::vector<ShardedBucket> shares;
 };
 
-class Rounds {
+class InsertCollectives {
  public:
-  explicit Rounds(Dag& dag) : dag_(dag), gathered_(dag.chunks.size()) {}
+  explicit InsertCollectives(Dag& dag) : dag_(dag), gathered_(dag.chunks.size()) {}
 
   bool run(const directive::Strategy& strategy, DiagnosticSink& sink) {
-    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [](const Bucket& bucket) { return bucket.in_rounds(); })) return true;
+    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [](const Bucket& bucket) { return bucket.gathered_per_use(); })) return true;
     find_placed();
     find_shares();
     for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
@@ -65,7 +65,7 @@ class Rounds {
     insert();
     place_sums(dag_);
     const bool good = check_prefetch(strategy, sink);
-    dag_.placed_gathers.clear();
+    dag_.gather_intervals.clear();
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
     return good;
   }
@@ -74,7 +74,7 @@ class Rounds {
   // ---- uses of buckets
 
   void find_placed() {
-    for (const Dag::PlacedGather& placed : dag_.placed_gathers) {
+    for (const Dag::GatherInterval& placed : dag_.gather_intervals) {
       for (const NodeId use : placed.uses) placed_of_[{placed.whole.value(), use.value()}] = &placed;
     }
   }
@@ -85,7 +85,7 @@ class Rounds {
       const bool gathers = gathers_shards(node.kind), scatters = reduces_to_shards(node.kind);
       if ((!gathers && !scatters) || node.chunk.valid()) continue;
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-      if (!bucket.in_rounds()) continue;
+      if (!bucket.gathered_per_use()) continue;
       std::vector<ShardedBucket>& shares = owners_[dag_.device_sets[node.devices].at].shares;
       auto share = std::find_if(shares.begin(), shares.end(), [&](const ShardedBucket& each) { return each.bucket == node.subject.bucket(); });
       if (share == shares.end()) share = shares.insert(shares.end(), ShardedBucket{node.subject.bucket(), {}, {}, {}, {}, {}});
@@ -185,7 +185,7 @@ class Rounds {
 
   std::vector<Run> runs_of(Home& owner) {
     std::vector<Run> runs;
-    std::map<const Dag::PlacedGather*, std::size_t> of_placed;
+    std::map<const Dag::GatherInterval*, std::size_t> of_placed;
     for (ShardedBucket& share : owner.shares) {
       std::size_t open = kNone;
       for (std::size_t u = 0; u < share.uses.size() && share.gather.valid(); ++u) {
@@ -193,7 +193,7 @@ class Rounds {
         if (begins_run(share, u)) open = kNone;
         if (!use.reads) continue;
         const auto named = placed_of_.find({share.gather.value(), use.node.value()});
-        const Dag::PlacedGather* placed = named != placed_of_.end() ? named->second : nullptr;
+        const Dag::GatherInterval* placed = named != placed_of_.end() ? named->second : nullptr;
         if (placed != nullptr) {
           open = of_placed.try_emplace(placed, runs.size()).first->second;
         } else if (open == kNone) {
@@ -226,7 +226,7 @@ class Rounds {
     }
   }
 
-  void place_as_ordered(NodeId id, const Dag::PlacedGather& placed) {
+  void place_as_ordered(NodeId id, const Dag::GatherInterval& placed) {
     dag_.nodes[id.index()].loc = placed.loc;
     if (placed.after.empty()) return at_start_.push_back(id);
     if (position_.empty()) {
@@ -241,7 +241,7 @@ class Rounds {
   /// Either `prefetch` or an order determines the place of an all-gather, not both. A forward-only program may lack the all-gathers that `prefetch`
   /// is for.
   bool check_prefetch(const directive::Strategy& strategy, DiagnosticSink& sink) {
-    if (dag_.placed_gathers.empty() || dag_.forward_only) return true;
+    if (dag_.gather_intervals.empty() || dag_.forward_only) return true;
     Selection selection(dag_);
     bool good = true;
     for (const directive::Directive& line : strategy.directives) {
@@ -258,7 +258,7 @@ class Rounds {
       }
       if (!all.placed || all.otherwise) continue;
       sink.report(Code::nothing_to_prefetch, directive::narrowest(replicate->prefetch_loc, replicate->loc), "`prefetch: {}` has no effect: orders place every gather", *replicate->prefetch)
-          .related(dag_.placed_gathers.front().loc, "the first of them is named here")
+          .related(dag_.gather_intervals.front().loc, "the first of them is named here")
           .hint("leave `prefetch` out, or leave gathers to it");
       good = false;
     }
@@ -270,18 +270,18 @@ class Rounds {
   void reduce(const ShardedBucket& share) {
     if (!share.reduction.valid()) return;
     const directive::Reduce round = dag_.buckets[share.bucket.index()].reduced;
-    llvm::DenseMap<std::uint32_t, std::size_t> round_of;  // by contributing node
+    llvm::DenseMap<std::uint32_t, std::size_t> interval_of;  // by contributing node
     std::vector<NodeId> last;                             // of each interval
     bool open = false;
     for (std::size_t u = 0; u < share.uses.size(); ++u) {
-      if (round == directive::Reduce::each || begins_run(share, u)) open = false;
+      if (round == directive::Reduce::microbatch || begins_run(share, u)) open = false;
       if (!share.uses[u].contributes) continue;
       if (!std::exchange(open, true)) last.emplace_back();
       last.back() = share.uses[u].node;
-      round_of[share.uses[u].node.value()] = last.size() - 1;
+      interval_of[share.uses[u].node.value()] = last.size() - 1;
     }
     std::vector<std::vector<Input>> terms(last.size());
-    for (const Input& input : dag_.inputs_of(dag_.node(share.sum))) terms[round_of[input.source.node.value()]].push_back(input);
+    for (const Input& input : dag_.inputs_of(dag_.node(share.sum))) terms[interval_of[input.source.node.value()]].push_back(input);
     std::vector<Input> blocks;
     for (std::size_t r = 0; r < last.size(); ++r) {
       const bool takes_place = r + 1 == last.size();
@@ -364,12 +364,12 @@ class Rounds {
   llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order
   llvm::DenseSet<std::uint32_t> begun_;              // all-gathers of the whole step that have a first interval
   llvm::DenseSet<std::uint32_t> named_;              // nodes that an order places after others
-  std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::PlacedGather*> placed_of_;  // by the gather of the whole step and a use
+  std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::GatherInterval*> placed_of_;  // by the gather of the whole step and a use
   std::vector<std::size_t> position_;                // position in the order of the original nodes; filled on demand
 };
 
 }  // namespace
 
-bool make_rounds(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Rounds(dag).run(strategy, sink); }
+bool insert_collectives(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return InsertCollectives(dag).run(strategy, sink); }
 
 }  // namespace piper::passes

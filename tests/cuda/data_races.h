@@ -6,7 +6,7 @@
 // count. Work that the host enqueues after a wait for an event comes after that event. A graph is also reported if a stream takes part without having waited
 // for the first one, or if it ends before one of its streams: CUDA refuses the capture. A trace does not contain reads and writes by the host.
 //
-//   EXPECT_EQ(find_hazards(trace), std::vector<std::string>());
+//   EXPECT_EQ(find_data_races(trace), std::vector<std::string>());
 //   leave_out_waits(trace).missed;   // waits whose absence is not noticed
 
 #include <string>
@@ -17,7 +17,7 @@
 namespace piper::test {
 
 /// In the order of their discovery, each pair of operations once.
-std::vector<std::string> find_hazards(const Trace& trace);
+std::vector<std::string> find_data_races(const Trace& trace);
 
 /// The effect of leaving out each wait of a trace; one in a graph is left out in every launch.
 struct WaitsLeftOut {

@@ -16,16 +16,16 @@
 
 namespace piper::passes {
 
-struct Pieces {
+struct Segments {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  struct Piece {
+  struct Segment {
     RegionId region;           // of `regions`: the path reduced to the selected names
     std::uint32_t number = 0;  // among the segments of that region
     std::vector<tensor::NodeId> forward, backward;  // ascending
   };
   RegionTable regions;
-  std::vector<Piece> pieces;
-  std::vector<std::uint32_t> piece_of;  // per node of the model; kNone
+  std::vector<Segment> segments;
+  std::vector<std::uint32_t> segment_of;  // per node of the model; kNone
 };
 
 /// Integers are inputs of the model or renamings of them; no other op makes integers.
@@ -37,6 +37,6 @@ tensor::ValueId named_leaf(const tensor::Graph& model, tensor::ValueId value);
 /// Per node: whether it is a forward operation on the way to a loss and no renaming; others belong to no segment.
 std::vector<bool> live_forward(const tensor::Graph& model);
 
-Pieces cut_pieces(const tensor::Graph& model, std::span<const Symbol> selected);
+Segments cut_segments(const tensor::Graph& model, std::span<const Symbol> selected);
 
 }  // namespace piper::passes

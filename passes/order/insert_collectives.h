@@ -19,6 +19,6 @@ namespace piper::passes {
 
 /// For a DAG of level ordered; does not change existing intervals. False after reporting a `prefetch` without effect, because orders place all of its
 /// all-gathers.
-bool make_rounds(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
+bool insert_collectives(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

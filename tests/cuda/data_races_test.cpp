@@ -11,7 +11,7 @@
 #include "runtime/processes/process_group.h"
 #include "runtime/processes/sockets.h"
 #include "tests/cuda/cuda_laws.h"
-#include "tests/cuda/hazards.h"
+#include "tests/cuda/data_races.h"
 #include "tests/cuda/recording_nccl.h"
 #include "tests/laws/library_cases.h"
 
@@ -126,8 +126,8 @@ std::vector<std::unique_ptr<Planned>> library_programs(tensor::DType dtype) {
 
 void expect_none(const Planned& planned) {
   for (const Steps steps : kAllSteps) {
-    const std::vector<std::string> hazards = find_hazards(planned.trace(steps, {runtime::Phase::training, runtime::Phase::evaluation, runtime::Phase::training}));
-    EXPECT_TRUE(hazards.empty()) << planned.what() << ", " << name_of(steps) << ": " << hazards.size() << " hazards, the first: " << hazards.front();
+    const std::vector<std::string> data_races = find_data_races(planned.trace(steps, {runtime::Phase::training, runtime::Phase::evaluation, runtime::Phase::training}));
+    EXPECT_TRUE(data_races.empty()) << planned.what() << ", " << name_of(steps) << ": " << data_races.size() << " hazards, the first: " << data_races.front();
   }
 }
 
@@ -135,35 +135,35 @@ void expect_none_of_processes(const Planned& planned) {
   for (const Steps steps : kAllSteps) {
     const std::vector<Trace> traces = planned.traces_of_processes(steps, {runtime::Phase::training, runtime::Phase::evaluation, runtime::Phase::training});
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-      const std::vector<std::string> hazards = find_hazards(traces[rank]);
-      EXPECT_TRUE(hazards.empty()) << planned.what() << ", rank " << rank << ", " << name_of(steps) << ": " << hazards.size() << " hazards, the first: " << hazards.front();
+      const std::vector<std::string> data_races = find_data_races(traces[rank]);
+      EXPECT_TRUE(data_races.empty()) << planned.what() << ", rank " << rank << ", " << name_of(steps) << ": " << data_races.size() << " hazards, the first: " << data_races.front();
     }
   }
 }
 
-class Hazards : public testing::TestWithParam<tensor::DType> {};
+class DataRaces : public testing::TestWithParam<tensor::DType> {};
 
-TEST_P(Hazards, NoneOnOneRankOrInAttention) {
+TEST_P(DataRaces, NoneOnOneRankOrInAttention) {
   expect_none(Planned("mlp", kMlp, GetParam()));
   expect_none(Planned("attention", kAttention, tensor::DType::f32));
 }
 
-TEST_P(Hazards, NoneInAnyWayToCut) {
+TEST_P(DataRaces, NoneInAnyWayToCut) {
   for (const auto& each : line_programs(GetParam())) expect_none(*each);
 }
 
-TEST_P(Hazards, NoneInAnyScheduleOfTheLibrary) {
+TEST_P(DataRaces, NoneInAnyScheduleOfTheLibrary) {
   for (const auto& each : library_programs(GetParam())) expect_none(*each);
 }
 
-TEST_P(Hazards, NoneInProcessesOverNccl) {
+TEST_P(DataRaces, NoneInProcessesOverNccl) {
   for (const auto& each : line_programs(GetParam())) expect_none_of_processes(*each);
   const std::vector<LibraryCase> cases = library_cases();
   for (std::size_t i = 0; i < cases.size(); i += 4) expect_none_of_processes(Planned(cases[i].call, gpt_source(cases[i], "zero: 3, prefetch: 1"), GetParam()));
 }
 
 /// Over NCCL, too, a wait that is left out shows: the first rank's, each fifth.
-TEST_P(Hazards, AnyWaitThatIsLeftOutOverNcclShows) {
+TEST_P(DataRaces, AnyWaitThatIsLeftOutOverNcclShows) {
   for (const auto& each : line_programs(GetParam())) {
     for (const Steps steps : {Steps::plain, Steps::captured}) {
       const WaitsLeftOut left_out = leave_out_waits(each->traces_of_processes(steps, {runtime::Phase::training}).front(), 5);
@@ -175,7 +175,7 @@ TEST_P(Hazards, AnyWaitThatIsLeftOutOverNcclShows) {
 
 /// For some layouts every wait is left out, for the others every seventh. A wait whose absence is not noticed follows from the other waits, as the order of all
 /// operations shows, with very few exceptions.
-TEST_P(Hazards, AnyWaitThatIsLeftOutShows) {
+TEST_P(DataRaces, AnyWaitThatIsLeftOutShows) {
   for (const auto& each : line_programs(GetParam())) {
     const bool all = GetParam() == tensor::DType::f64 && (each->what().starts_with("zero 3") || each->what().starts_with("recompute") || each->what().starts_with("offload"));
     for (const Steps steps : {Steps::plain, Steps::captured}) {
@@ -189,7 +189,7 @@ TEST_P(Hazards, AnyWaitThatIsLeftOutShows) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Hazards, testing::Values(tensor::DType::f64, tensor::DType::bf16), [](const auto& type) { return std::string(tensor::dtype_name(type.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, DataRaces, testing::Values(tensor::DType::f64, tensor::DType::bf16), [](const auto& type) { return std::string(tensor::dtype_name(type.param)); });
 
 }  // namespace
 }  // namespace piper::test

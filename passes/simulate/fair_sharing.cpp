@@ -1,4 +1,4 @@
-#include "passes/simulate/sharing_clock.h"
+#include "passes/simulate/fair_sharing.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,9 +13,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Ends with a smaller relative difference are one event: they differ by rounding.
 constexpr double kSameTime = 1e-14;
 
-class Clock {
+class FairSharing {
  public:
-  Clock(const Network& network, const Sharing& sharing)
+  FairSharing(const Network& network, const Sharing& sharing)
       : network_(network), sharing_(sharing), missing_(network.duration.size(), 0), first_(network.duration.size() + 1, 0), leaving_(network.links.size()),
         running_(network.duration.size()), working_(sharing.overlap.size()), transfers_(sharing.overlap.size(), 0), load_(sharing.capacity.size(), 0),
         left_(sharing.capacity.size(), 0) {
@@ -205,6 +205,6 @@ class Clock {
 
 }  // namespace
 
-Times run_sharing_clock(const Network& network, const Sharing& sharing, const Context& context) { return Clock(network, sharing).run(context); }
+Times fair_sharing_times(const Network& network, const Sharing& sharing, const Context& context) { return FairSharing(network, sharing).run(context); }
 
 }  // namespace piper::passes

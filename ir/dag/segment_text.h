@@ -17,14 +17,14 @@ std::string region_text(const Dag& dag, const Chunk& chunk);
 inline std::string region_text(const Dag& dag, ChunkId chunk) { return region_text(dag, dag.chunks[chunk.index()]); }
 
 /// Texts of chunks, `model.rest[1]`; the DAG's chunks must not change meanwhile.
-class PieceTexts {
+class SegmentTexts {
  public:
-  explicit PieceTexts(const Dag& dag);
+  explicit SegmentTexts(const Dag& dag);
   std::string of(ChunkId chunk) const;
 
  private:
   const Dag& dag_;
-  std::vector<bool> has_pieces_;  // per region, the root last
+  std::vector<bool> has_segments_;  // per region, the root last
 };
 
 }  // namespace piper::dag

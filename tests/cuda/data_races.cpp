@@ -1,4 +1,4 @@
-#include "tests/cuda/hazards.h"
+#include "tests/cuda/data_races.h"
 
 #include <algorithm>
 #include <optional>
@@ -103,7 +103,7 @@ class Checker {
   bool ended() const { return next_ == trace_->calls.size(); }
   std::size_t position() const { return next_; }
   bool launched(std::uint32_t graph) const { return launched_[graph]; }
-  const std::vector<std::string>& hazards() const { return hazards_; }
+  const std::vector<std::string>& data_races() const { return data_races_; }
   /// Whether some operation comes no longer before another, of those that share bytes.
   bool order_differs() const { return order_differs_; }
 
@@ -209,7 +209,7 @@ class Checker {
         events[call.of] = streams[stream];
         recorded[call.of] = true;
       }
-      if (whole_ != nullptr && !hazards_.empty()) return;
+      if (whole_ != nullptr && !data_races_.empty()) return;
     }
     const Clock& end = streams[graph.origin];
     for (std::uint32_t s = 0; s < streams.size(); ++s) {
@@ -225,7 +225,7 @@ class Checker {
     if (!told_.emplace(&first, &now).second) return;
     tell("`" + text_of(now) + (writes ? " writes" : " reads") + " what `" + text_of(first) + (wrote ? " writes" : " reads"));
   }
-  void tell(std::string text) { hazards_.push_back(std::move(text)); }
+  void tell(std::string text) { data_races_.push_back(std::move(text)); }
 
   const Trace* trace_;
   const Pieces* pieces_;
@@ -234,7 +234,7 @@ class Checker {
   std::vector<Operation> operations_;
   std::vector<Last> last_;             // per piece
   std::vector<bool> launched_;         // per graph
-  std::vector<std::string> hazards_;
+  std::vector<std::string> data_races_;
   std::set<std::pair<const TraceCall*, const TraceCall*>> told_;
   Order* written_ = nullptr;
   const Order* whole_ = nullptr;       // with the wait that is left out
@@ -244,11 +244,11 @@ class Checker {
 
 }  // namespace
 
-std::vector<std::string> find_hazards(const Trace& trace) {
+std::vector<std::string> find_data_races(const Trace& trace) {
   const Pieces pieces(trace);
   Checker checker(trace, pieces);
   while (!checker.ended()) checker.step();
-  return checker.hazards();
+  return checker.data_races();
 }
 
 WaitsLeftOut leave_out_waits(const Trace& trace, std::size_t every) {
@@ -264,9 +264,9 @@ WaitsLeftOut leave_out_waits(const Trace& trace, std::size_t every) {
     if (seen++ % every != 0) return;
     Checker other = checker;
     other.leave_out(place, whole);
-    while (!other.ended() && other.hazards().empty()) other.step();
+    while (!other.ended() && other.data_races().empty()) other.step();
     ++left_out.waits;
-    if (!other.hazards().empty()) {
+    if (!other.data_races().empty()) {
       ++left_out.caught;
     } else if (!other.order_differs()) {
       ++left_out.implied;

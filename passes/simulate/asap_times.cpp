@@ -1,4 +1,4 @@
-#include "passes/simulate/clock.h"
+#include "passes/simulate/asap_times.h"
 
 #include <cstddef>
 #include <span>
@@ -37,7 +37,7 @@ class Leaving {
 
 }  // namespace
 
-Times run_clock(const Network& network, const Context& context) {
+Times asap_times(const Network& network, const Context& context) {
   const std::size_t count = network.duration.size();
   std::vector<Timed> states(count);
   for (const Link& link : network.links) ++states[link.to].missing;

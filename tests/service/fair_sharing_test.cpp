@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "passes/simulate/sharing_clock.h"
+#include "passes/simulate/fair_sharing.h"
 
 namespace piper::service {
 namespace {
@@ -99,7 +99,7 @@ struct Slow {
   }
 };
 
-TEST(SharingClock, IsTheDefinition) {
+TEST(FairSharing, IsTheDefinition) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     std::mt19937 random(seed);
     const auto number = [&](std::uint32_t least, std::uint32_t most) { return least + static_cast<std::uint32_t>(random() % (most - least + 1)); };
@@ -128,7 +128,7 @@ TEST(SharingClock, IsTheDefinition) {
       }
     }
     const Context context;
-    const passes::Times times = run_sharing_clock(network, sharing, context);
+    const passes::Times times = fair_sharing_times(network, sharing, context);
     const Slow slow(network, sharing);
     ASSERT_TRUE(times.complete()) << seed;
     for (std::uint32_t i = 0; i < activities; ++i) {
