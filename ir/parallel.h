@@ -21,8 +21,8 @@ namespace piper {
 
 /// The number of threads that pay off for `items` items that visit `nodes` nodes in all.
 inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
-  constexpr std::size_t kNodesPerWorker = 8192, kMost = 8;
-  return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMost, std::thread::hardware_concurrency()}), 1, kMost);
+  constexpr std::size_t kNodesPerWorker = 8192, kMax = 8;
+  return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMax, std::thread::hardware_concurrency()}), 1, kMax);
 }
 
 /// Runs `work` on at most `workers` threads at once, including the caller, and returns when all threads that began it have returned; it does not

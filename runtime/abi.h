@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 11u
+#define PIPER_ABI_VERSION 12u
 #define PIPER_MAX_SLOTS 3 /* tensors of optimizer state that a parameter has at most */
 
 #ifdef __cplusplus
@@ -21,16 +21,16 @@ typedef enum PiperDType { PIPER_F64 = 0, PIPER_F32 = 1, PIPER_I64 = 2, PIPER_BF1
 /* ---- description of a program: constant tables ------------------------------------------------------------------- */
 
 /* The source range that a message points to: `gpt.pipe`, 12, 5, up to but excluding 12, 19. line 0: no location. */
-typedef struct PiperPlace {
+typedef struct PiperSourceLocation {
   const char* file;
   uint32_t line, column;
   uint32_t end_line, end_column;
-} PiperPlace;
+} PiperSourceLocation;
 
 /* The action and the source location that a message names when something fails: `F.stage2.mb3`. */
 typedef struct PiperActionInfo {
   const char* name;
-  PiperPlace place;
+  PiperSourceLocation place;
 } PiperActionInfo;
 
 /* A rank's interval along one dimension of a value, or of a bucket whose values lie end to end: the positions [first, first + extent) of `global`. */
@@ -153,7 +153,7 @@ typedef struct PiperGemm {
 
 /* The implementation of attention on a GPU; the compiler chooses it by shape and type (backend/cuda/attention.h). CPUs ignore it. */
 typedef enum PiperAttendForm {
-  PIPER_ATTEND_OWN = 0,        /* Piper's own kernel */
+  PIPER_ATTEND_BUILTIN = 0,        /* Piper's own kernel */
   PIPER_ATTEND_FLASH = 1,      /* LibTorch's flash attention */
   PIPER_ATTEND_EFFICIENT = 2   /* LibTorch's memory-efficient attention */
 } PiperAttendForm;
@@ -223,7 +223,7 @@ typedef struct PiperFlight {
   uint32_t abi_version, rank, num_streams, failed;
   char hash[40];
   uint64_t step;
-  uint64_t begun[PIPER_MAX_STREAMS], ended[PIPER_MAX_STREAMS];
+  uint64_t started[PIPER_MAX_STREAMS], ended[PIPER_MAX_STREAMS];
   uint64_t events;             /* written so far; the ring holds the last ones of the compute stream */
   PiperFlightEvent ring[PIPER_FLIGHT_RING];
   uint32_t waiting;            /* 1 while the compute stream sleeps in api->wait, for completed[waiting_stream] >= waiting_target */
@@ -257,7 +257,7 @@ typedef struct PiperApi {
   void (*wake)(PiperRank* rank);
   /* Fails the run: `action` is the one that ran, `where` the expression in it that refused the value. message has static storage; value is shown with it.
    * Always nonzero. */
-  int (*fail)(PiperRank* rank, uint32_t action, const PiperPlace* where, const char* message, int64_t value);
+  int (*fail)(PiperRank* rank, uint32_t action, const PiperSourceLocation* where, const char* message, int64_t value);
   /* Writes `samples` samples of input `input`, from sample `first` of the step's batch, to `to`; nonzero on failure. */
   int (*load)(PiperRank* rank, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, void* to);
   /* Hands over the loss sums of all microbatches, then the count of a masked loss (or, for subject PIPER_NORM, the gradient norm) of this step. */
@@ -352,7 +352,7 @@ static inline const PiperInput* piper_input(const PiperJob* job, uint32_t input)
 static inline void piper_begin(PiperRank* rank, uint32_t stream, uint32_t position) {
   PiperFlight* flight = rank->flight;
   PiperFlightEvent* event = &flight->ring[flight->events % PIPER_FLIGHT_RING];
-  flight->begun[stream] = rank->step * rank->program->streams[stream].num_actions + position + 1;
+  flight->started[stream] = rank->step * rank->program->streams[stream].num_actions + position + 1;
   event->stream = stream;
   event->action = position;
   event->begin_ns = rank->now_ns ? rank->now_ns() : 0;

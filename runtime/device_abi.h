@@ -10,7 +10,7 @@
  */
 #include "runtime/abi.h"
 
-#define PIPER_DEVICE_ABI_VERSION 5u
+#define PIPER_DEVICE_ABI_VERSION 6u
 
 /* The alignment that CUDA libraries want for their workspaces and pieces of them. Buffers lie at multiples of 64: the plan reserves this number of bytes
  * more, and the call begins at the next multiple. */
@@ -31,7 +31,7 @@ struct piper_bf16;
 
 /* A check of indices refuses a number outside [0, bound), except `ignore` if `masked`. */
 typedef struct PiperCheck {
-  PiperPlace where;
+  PiperSourceLocation where;
   const char* message;
   int64_t count, bound, ignore;
   uint32_t masked;
@@ -43,27 +43,27 @@ struct PiperDevice {
   const void* draw;            /* device memory: seed and step, two u64, that random numbers are keyed by */
   void* device;                /* the device's own; a rank has a PiperDevice of its own */
   /* Waits for the ends of actions on other streams; `distance` 1: of the step before. */
-  int (*begin)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperWait* waits, uint32_t num_waits);
-  int (*end)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action);
+  int (*begin)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperWait* waits, uint32_t num_waits);
+  int (*end)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action);
   /* Number `kernel` of PiperEnqueue::kernels; a pointer to each argument. */
-  int (*kernel)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, uint32_t kernel, const void* const* arguments);
-  int (*clear)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, void* at, uint64_t bytes);
+  int (*kernel)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t kernel, const void* const* arguments);
+  int (*clear)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, void* at, uint64_t bytes);
   /* The first failing position is read back with the action's end. Later kernels do not follow an index that lies outside. */
-  int (*check)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperCheck* check, const int64_t* values);
+  int (*check)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperCheck* check, const int64_t* values);
   /* Counts, as a double, which of the `elements` numbers at each of `from` are not `ignore`. */
-  int (*count)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const uint64_t* from, uint32_t num_from, uint64_t elements, int64_t ignore, uint64_t to);
+  int (*count)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const uint64_t* from, uint32_t num_from, uint64_t elements, int64_t ignore, uint64_t to);
   /* `end`: a PiperGemmEnd. */
-  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t end,
+  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t end,
               void* workspace, uint64_t workspace_bytes);
-  int (*attend)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
+  int (*attend)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
                 void* workspace, uint64_t workspace_bytes);
-  int (*attend_grad)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
+  int (*attend_grad)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
                      const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, uint64_t workspace_bytes);
-  int (*load)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, uint64_t to);
+  int (*load)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, uint64_t to);
   /* Numbers of `dtype` at `from`; if `counted` the last one is a double. They are handed over when they have arrived. */
-  int (*report)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, uint32_t subject, const uint64_t* from, uint32_t num_from, uint32_t dtype, uint32_t counted);
+  int (*report)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t subject, const uint64_t* from, uint32_t num_from, uint32_t dtype, uint32_t counted);
   /* Entry `position` of the stream's communications. */
-  int (*communicate)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, uint32_t position);
+  int (*communicate)(PiperDevice* device, PiperRank* rank, uint32_t stream, uint32_t action, uint32_t position);
 };
 
 /* A function of kernels.cu and how it is started. */

@@ -4,14 +4,14 @@
 
 namespace piper::runtime {
 
-Place place_of(std::string action, const PiperPlace& place) {
+ActionLocation location_of(std::string action, const PiperSourceLocation& place) {
   return {std::move(action), place.file ? place.file : "", place.line, place.column, place.end_line, place.end_column};
 }
 
-Place place_of(const PiperProgram& program, std::uint32_t action) {
+ActionLocation location_of(const PiperProgram& program, std::uint32_t action) {
   if (action >= program.num_actions) return {};
   const PiperActionInfo& info = program.actions[action];
-  return place_of(info.name ? info.name : "", info.place);
+  return location_of(info.name ? info.name : "", info.place);
 }
 
 std::string describe(const Failure& failure) {

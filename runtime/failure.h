@@ -45,20 +45,20 @@ enum FailureCode : std::uint32_t {
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.
-struct Place {
+struct ActionLocation {
   std::string action = {};
   std::string file = {};
   std::uint32_t line = 0, column = 0;
   std::uint32_t end_line = 0, end_column = 0;  // one past the last character
 };
 
-Place place_of(std::string action, const PiperPlace& place);
+ActionLocation location_of(std::string action, const PiperSourceLocation& place);
 /// The name and source location of an action; empty if the program has no such action.
-Place place_of(const PiperProgram& program, std::uint32_t action);
+ActionLocation location_of(const PiperProgram& program, std::uint32_t action);
 
 struct Note {
   std::string text = {};
-  Place place = {};
+  ActionLocation place = {};
 };
 
 /// One failure: lower case, no full stop, code in backticks. `rank` is kNoRank if it belongs to no rank.
@@ -70,7 +70,7 @@ struct Failure {
   std::uint32_t rank = kNoRank;
   std::optional<std::uint64_t> step = {};  // of training, counted from 0; empty before the first one has begun
   std::string held_out = {};  // set if it is not of training: `held-out batch 2 of 3, rows 5 to 8`
-  Place place = {};
+  ActionLocation place = {};
   std::vector<Note> notes = {};
 };
 

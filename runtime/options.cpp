@@ -31,10 +31,10 @@ struct Row {
 constexpr Row kRows[] = {
     {{"PIPER_CHECK_MEMORY", "0 or 1", "0", "poison the arenas, guard their ends, count the bytes that are written"},
      [](Options& o, std::string_view text) { return parse(text, o.check_memory); }},
-    {{"PIPER_CUDA_ATTENTION", "torch or own", "torch", "attention on a GPU; torch: LibTorch's for shapes that it supports; own: no LibTorch, slow"},
+    {{"PIPER_CUDA_ATTENTION", "torch or builtin", "torch", "attention on a GPU; torch: LibTorch's for shapes that it supports; builtin: no LibTorch, slow"},
      [](Options& o, std::string_view text) {
-       o.own_attention = text == "own";
-       return o.own_attention || text == "torch";
+       o.builtin_attention = text == "builtin";
+       return o.builtin_attention || text == "torch";
      }},
     {{"PIPER_CUDA_DETERMINISTIC", "0 or 1", "1", "on a GPU, add the gradients of flash attention in one order; 0: faster, with other bits in each run"},
      [](Options& o, std::string_view text) { return parse(text, o.cuda_deterministic); }},
@@ -77,7 +77,7 @@ std::optional<Failure> Options::read_environment(const char* const* environment)
     const std::string_view entry = *environment;
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
-    if (entry.substr(0, equals) == "OMP_WAIT_POLICY" || entry.substr(0, equals) == "GOMP_SPINCOUNT") openmp_waits_as_told = true;
+    if (entry.substr(0, equals) == "OMP_WAIT_POLICY" || entry.substr(0, equals) == "GOMP_SPINCOUNT") openmp_waits_as_set = true;
     for (const Row& row : kRows) {
       if (entry.substr(0, equals) != row.shown.name) continue;
       const std::string_view text = entry.substr(equals + 1);

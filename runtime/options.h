@@ -23,9 +23,9 @@ struct Options {
   std::string plugin_folder;       // the folder of the plugins; empty: beside the executable
   double stall_seconds = 300;      // a run in which nothing has moved for this long is ended; 0: never
   std::uint32_t spin = 200;        // polls before a thread sleeps; 0 on a machine with fewer cores than threads
-  bool openmp_waits_as_told = false;  // the environment sets how OpenMP's threads wait for work
+  bool openmp_waits_as_set = false;  // the environment sets how OpenMP's threads wait for work
   bool huge_pages = true;          // ask for huge pages for the arenas
-  bool own_attention = false;      // on CUDA attention always uses Piper's own kernels
+  bool builtin_attention = false;      // on CUDA attention always uses Piper's own kernels
   bool cuda_graphs = true;         // on CUDA steps are captured as graphs, after the first two
   bool cuda_deterministic = true;  // on CUDA flash attention adds its gradients in one order
   std::uint32_t meet_seconds = 300;  // how long the processes of a run wait for each other before step 1

@@ -38,13 +38,13 @@ const char* flash_refusal(const PiperAttend& call) {
 }
 
 const char* efficient_refusal(const PiperAttend& call) {
-  constexpr std::int64_t kLogSumBlock = 32, kAlignment = 4, kMostBatches = 65535;
+  constexpr std::int64_t kLogSumBlock = 32, kAlignment = 4, kMaxBatches = 65535;
   if (call.heads != call.kv_heads) return "in f32 each head needs its own key head";
   // It pads each row of log-sums to whole blocks, but rows of the plan are dense.
   if (call.seq % kLogSumBlock != 0) return "in f32 the number of queries has to be a multiple of 32";
   if (call.width % kAlignment != 0 || call.value_width % kAlignment != 0) return "the width is no multiple of 4";
   if (std::max(call.width, call.value_width) > kWidest) return "heads are wider than 256";
-  return call.batch <= kMostBatches && call.heads <= kMostBatches ? nullptr : "there are more than 65535 samples or heads";
+  return call.batch <= kMaxBatches && call.heads <= kMaxBatches ? nullptr : "there are more than 65535 samples or heads";
 }
 
 /// The number of parts into which the forward flash kernels divide the keys on a GPU with this many block slots (num_splits_heuristic of
@@ -131,8 +131,8 @@ const char* attention_refusal(const PiperAttend& call) {
   // A causal query that sees no key has no weights; LibTorch's log-sum then differs from the built-in one.
   if (call.causal != 0 && call.keys < call.seq) return "causal queries outnumber the keys";
   // LibTorch uses 32 bits for some positions and strides of a tensor.
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (call.batch * std::max(call.seq, call.keys) * call.heads * std::max(call.width, call.value_width) > kMost) return "an operand has more than 2147483647 elements";
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  if (call.batch * std::max(call.seq, call.keys) * call.heads * std::max(call.width, call.value_width) > kMax) return "an operand has more than 2147483647 elements";
   switch (static_cast<PiperDType>(call.dtype)) {
     case PIPER_BF16: return flash_refusal(call);
     case PIPER_F32: return efficient_refusal(call);
@@ -142,13 +142,13 @@ const char* attention_refusal(const PiperAttend& call) {
 }
 
 PiperAttendForm attention_form(const PiperAttend& call) {
-  if (attention_refusal(call) != nullptr) return PIPER_ATTEND_OWN;
+  if (attention_refusal(call) != nullptr) return PIPER_ATTEND_BUILTIN;
   return call.dtype == PIPER_BF16 ? PIPER_ATTEND_FLASH : PIPER_ATTEND_EFFICIENT;
 }
 
 std::uint64_t attention_workspace(const PiperAttend& call, bool gradient) {
   switch (static_cast<PiperAttendForm>(call.form)) {
-    case PIPER_ATTEND_OWN: return 0;
+    case PIPER_ATTEND_BUILTIN: return 0;
     case PIPER_ATTEND_FLASH: return gradient ? flash_grad_workspace(call) : flash_workspace(call);
     case PIPER_ATTEND_EFFICIENT: return gradient ? efficient_grad_workspace(call) : efficient_workspace();
   }

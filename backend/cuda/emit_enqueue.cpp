@@ -29,7 +29,7 @@ class Emission {
       calls_of_[each.body].push_back(&each);
     }
     out_ = "// Enqueues one training step of the ranks of role " + comment(program_.role) + ": " + counted(program_.instructions.size(), "action") + " on " +
-           counted(program_.streams.size(), "queue") + ".\n// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) + " bytes, the first " +
+           counted(program_.streams.size(), "stream") + ".\n// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) + " bytes, the first " +
            number(program_.state_bytes) + " of them state).\n#include \"runtime/device_abi.h\"\n\n" + descriptions_.text + functions;
     calls();
     kernels();
@@ -42,9 +42,9 @@ class Emission {
     const KernelBody& body = bodies_[index];
     const std::string& function = function_of_[index];
     std::string text = "\n// @" + body.name + "\n" + operand_struct(body, function) + "\n\nstatic int " + function +
-                       "(PiperDevice* device, PiperRank* rank, const uint32_t queue, const uint32_t action, const " + function + "_at* at) {\n" + operand_pointers(body);
+                       "(PiperDevice* device, PiperRank* rank, const uint32_t stream, const uint32_t action, const " + function + "_at* at) {\n" + operand_pointers(body);
     text += "  (void)arena;\n  (void)at;\n";
-    if (steps_[index].empty()) text += "  (void)device;\n  (void)queue;\n  (void)action;\n";
+    if (steps_[index].empty()) text += "  (void)device;\n  (void)stream;\n  (void)action;\n";
     for (const BodyStep& step : steps_[index]) text += this->step(body, step);
     return text + "  return 0;\n}\n";
   }
@@ -52,10 +52,10 @@ class Emission {
   std::string step(const KernelBody& body, const BodyStep& step) {
     const auto name = [&](BufferIndex index) { return body.buffers[index].name; };
     const auto adds = [&](BufferIndex index) { return "at->" + name(index) + "_adds"; };
-    const std::string common = "(device, rank, queue, action, ";
+    const std::string common = "(device, rank, stream, action, ";
     switch (step.kind) {
       case BodyStep::Kind::check: {
-        const SourcePlace& at = step.check.where;
+        const SourceLocation& at = step.check.where;
         std::string where = "{" + quoted(at.file);
         for (const std::uint32_t part : {at.line, at.column, at.end_line, at.end_column}) where += ", " + number(part);
         return "  {\n    static const PiperCheck check = {" + where + "}, \"" + (step.check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\", " +
@@ -172,10 +172,10 @@ class Emission {
         waits += (waits.empty() ? "{" : ", {") + number(wait.stream) + ", " + number(wait.position) + ", " + number(wait.distance) + "}";
       }
       if (!waits.empty()) out_ += "        static const PiperWait waits[] = {" + waits + "};\n";
-      const std::string queue = number(each.stream);
-      out_ += "        if (device->begin(device, rank, " + queue + ", action, " + (waits.empty() ? "0" : "waits") + ", " + number(each.num_waits) + ")) return 1;\n";
+      const std::string stream = number(each.stream);
+      out_ += "        if (device->begin(device, rank, " + stream + ", action, " + (waits.empty() ? "0" : "waits") + ", " + number(each.num_waits) + ")) return 1;\n";
       if (const std::string call = what(each); !call.empty()) out_ += "        " + call + "\n";
-      out_ += "        if (device->end(device, rank, " + queue + ", action)) return 1;\n        break;\n      }\n";
+      out_ += "        if (device->end(device, rank, " + stream + ", action)) return 1;\n        break;\n      }\n";
     }
     out_ += "    }\n  }\n  return 0;\n}\n\nextern \"C\" const PiperEnqueue* piper_enqueue_v1(void) {\n  static const PiperEnqueue role = {PIPER_DEVICE_ABI_VERSION, " +
             std::to_string(program_.instructions.size()) + ", " + std::to_string(kernels_.list().size()) + ", kernels, places, enqueue, 0};\n  return &role;\n}\n";
@@ -185,7 +185,7 @@ class Emission {
   const std::vector<KernelBody>& bodies_;
   const KernelSet& kernels_;
   const std::vector<std::vector<BodyStep>>& steps_;
-  NameScope names_{"kernels", "enqueue", "device", "rank", "queue", "action"};
+  NameScope names_{"kernels", "enqueue", "device", "rank", "stream", "action"};
   std::vector<std::string> function_of_;                     // per body
   std::vector<std::vector<const Instruction*>> calls_of_;    // per body
   std::vector<std::uint32_t> used_, call_of_;                // bodies; per action that runs one: its number among the body's calls

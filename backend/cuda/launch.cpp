@@ -60,7 +60,7 @@ Launch launch_of(const Kernel& kernel) {
     const std::int64_t each = rows_per_block(kernel);
     return {blocks_of(spread, each), each * kernel.lanes.count, kernel.lanes.count > 1};
   }
-  if (kernel.form == Form::order) return {1, std::clamp(power_from(spread), kWarp, std::int64_t{Lanes::kMost}), true};
+  if (kernel.form == Form::order) return {1, std::clamp(power_from(spread), kWarp, std::int64_t{Lanes::kMax}), true};
   if (kernel.form == Form::scatter || kernel.form == Form::join) {
     return {spread, threads_for(kernel.runs->width / kernel.lanes.vector), false};
   }
@@ -70,10 +70,10 @@ Launch launch_of(const Kernel& kernel) {
 
 bool fits_in_32_bits(const Kernel& kernel, const KernelBody& body) {
   // A loop's last step may go beyond its end by the size of a block.
-  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
-  bool fits = product(kernel.rows) * product(kernel.columns) < kMost;
+  constexpr std::int64_t kMax = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
+  bool fits = product(kernel.rows) * product(kernel.columns) < kMax;
   for (const Statement& s : kernel.statements) {
-    if (s.code == Code::load || is_effect(s.code)) fits = fits && body.buffers[s.access.buffer].elements < kMost;
+    if (s.code == Code::load || is_effect(s.code)) fits = fits && body.buffers[s.access.buffer].elements < kMax;
   }
   return fits;
 }

@@ -122,7 +122,7 @@ std::string CudaPrinter::tile_place(const Statement& s) {
 /// `#line 14 "gpt.pipe"  // rms_norm`
 void CudaPrinter::mark_line(const Statement& s) {
   if (canonical_ || s.op < 0) return;
-  const SourcePlace& at = kernel_.places[static_cast<std::size_t>(s.op)];
+  const SourceLocation& at = kernel_.places[static_cast<std::size_t>(s.op)];
   if (at.line == 0) return;
   std::string mark = "#line " + std::to_string(at.line) + " " + quoted(at.file) + "  // " + kernel_.ops[static_cast<std::size_t>(s.op)] + "\n";
   if (mark == line_mark_) return;

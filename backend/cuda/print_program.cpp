@@ -76,7 +76,7 @@ class CallPrinter {
     const auto place = [&](BufferIndex index) {
       const KernelBuffer& buffer = body.buffers[index];
       const std::uint32_t ports = body.num_inputs + body.num_outputs;
-      if (buffer.place == KernelBuffer::Place::scratch) return buffer.name + " " + number(operand[ports] + static_cast<std::uint64_t>(buffer.offset));
+      if (buffer.storage == KernelBuffer::Storage::scratch) return buffer.name + " " + number(operand[ports] + static_cast<std::uint64_t>(buffer.offset));
       return buffer.name + " " + number(operand[index]) + (buffer.interval >= 0 ? of_interval(intervals[static_cast<std::size_t>(buffer.interval)].interval) : "");
     };
     const auto adds = [&](BufferIndex index) { return body.buffers[index].accumulates && program_.accumulate[each.first_accumulate + body.buffers[index].port] != 0; };
@@ -224,7 +224,7 @@ std::string own_attention_text(const std::vector<KernelBody>& bodies) {
   for (const KernelBody& body : bodies) {
     for (const auto& step : body.steps) {
       const auto* const call = std::get_if<LibraryCall>(&step);
-      if (call == nullptr || call->kind != PIPER_CALL_ATTEND || call->attend.form != PIPER_ATTEND_OWN) continue;
+      if (call == nullptr || call->kind != PIPER_CALL_ATTEND || call->attend.form != PIPER_ATTEND_BUILTIN) continue;
       const char* const refusal = attention_refusal(call->attend);
       if (refusal == nullptr) continue;  // requested
       lines.insert("attention " + attention_shape(call->attend) + " is the slow kernel of piper, not LibTorch's: " + refusal + "\n");

@@ -105,7 +105,7 @@ void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, b
 }  // namespace
 
 PiperActionInfo Job::Parts::place(const Context& context, LocId loc, const char* what) {
-  const SourcePlace at = place_of(context.locations, loc);
+  const SourceLocation at = location_of(context.locations, loc);
   return {what, {keep(at.file), at.line, at.column, at.end_line, at.end_column}};
 }
 
@@ -166,7 +166,7 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   if (settings.data) job.data = data(context, *settings.data, "data");
   if (settings.held_out) job.held_out = data(context, *settings.held_out, "held_out");
   const directive::Optimizer optimizer = settings.optimizer.value_or(directive::Optimizer{});
-  static_assert(dag::kMostSlots == PIPER_MAX_SLOTS);
+  static_assert(dag::kMaxStateSlots == PIPER_MAX_SLOTS);
   job.optimizer.corrects_bias = optimizer.corrects_bias() ? 1 : 0;
   switch (optimizer.lr.kind) {
     case directive::LearningRate::Kind::constant: job.optimizer.schedule = 0; break;

@@ -424,7 +424,7 @@ class Projection {
   ActionName name_of(dag::NodeId node, LocId loc) {
     ActionName made;
     made.name = dag_.name(node);
-    const SourcePlace at = place_of(dag_.context->locations, loc);
+    const SourceLocation at = location_of(dag_.context->locations, loc);
     made.line = at.line;
     made.column = at.column;
     made.end_line = at.end_line;

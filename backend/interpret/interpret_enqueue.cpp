@@ -72,7 +72,7 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
   for (const CallInterval& interval : intervals_of(program_, each)) firsts.push_back(interval.begin(*rank));
   const auto address = [&](BufferIndex index) -> void* {
     const KernelBuffer& buffer = body.buffers[index];
-    if (buffer.place == KernelBuffer::Place::scratch) return rank->arena + operands[ports] + buffer.offset;
+    if (buffer.storage == KernelBuffer::Storage::scratch) return rank->arena + operands[ports] + buffer.offset;
     return rank->arena + operands[index] + (buffer.interval >= 0 ? firsts[static_cast<std::size_t>(buffer.interval)] * tensor::dtype_bytes(buffer.dtype) : 0);
   };
   const auto adds = [&](BufferIndex index) -> std::uint32_t { return body.buffers[index].accumulates ? program_.accumulate[each.first_accumulate + body.buffers[index].port] : 0; };

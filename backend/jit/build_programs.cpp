@@ -54,7 +54,7 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
     const bool file = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
     return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, file ? child.error : 0};
   }
-  if (end.endless) return Outside{"it had said " + std::to_string(kMostWords >> 20) + " MiB and was ended"};
+  if (end.endless) return Outside{"it had said " + std::to_string(kMaxWords >> 20) + " MiB and was ended"};
   if (end.signal != 0) {
     const char* name = sigabbrev_np(end.signal);
     return Outside{"it was ended by SIG" + std::string(name != nullptr ? name : std::to_string(end.signal)), end.signal == SIGKILL};
@@ -107,7 +107,7 @@ std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tr
     CommandEnd end = finish(child, options.stop);
     if (end.good()) return Compiler{std::move(command), std::move(end.words)};
     if (child.error != 0) tried += std::string(": ") + std::strerror(child.error);
-    if (end.endless) tried += ", which says " + std::to_string(kMostWords >> 20) + " MiB about its version";
+    if (end.endless) tried += ", which says " + std::to_string(kMaxWords >> 20) + " MiB about its version";
   }
   return std::nullopt;
 }

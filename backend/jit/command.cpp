@@ -177,14 +177,14 @@ CommandEnd finish(const Command& command, int stop, const std::function<void(std
     while (!has_ended(command.pid)) {
       poll(files, 3, process >= 0 && !ending.asked() ? -1 : 50);
       if (files[1].revents != 0 && !read_words(command.words, words)) files[1].fd = -1;
-      end.endless = end.endless || words.said() > kMostWords;
+      end.endless = end.endless || words.said() > kMaxWords;
       if (files[2].revents != 0 || end.endless) ending.ask();
       if (ending.asked()) files[2].fd = -1;
       ending.make_if_late();
     }
     if (process >= 0) close(process);
     // Processes that it has started may keep its output open and write to it.
-    while (words.said() <= kMostWords && can_be_read(command.words) && read_words(command.words, words)) {
+    while (words.said() <= kMaxWords && can_be_read(command.words) && read_words(command.words, words)) {
     }
     int status = 0;
     wait_for(command.pid, status);

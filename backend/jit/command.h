@@ -31,13 +31,13 @@ Command start(const std::vector<std::string>& command);
 struct CommandEnd {
   int status = 0;  // exit status if no signal ended it
   int signal = 0;
-  bool endless = false;    // it was ended after kMostWords of output
+  bool endless = false;    // it was ended after kMaxWords of output
   std::string words = {};  // output, without the middle if it is long
   bool good() const { return status == 0 && signal == 0 && !endless; }
 };
 
 /// Bytes kept of a command's output, at its begin and end each, and the maximum of its output.
-inline constexpr std::size_t kKeptWords = 64 << 10, kMostWords = 64 << 20;
+inline constexpr std::size_t kKeptWords = 64 << 10, kMaxWords = 64 << 20;
 
 /// Waits for the end of a command. Once `stop` is readable, the command is asked to end, and killed if it does not (-1: never). `said` receives the
 /// output as it arrives.

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kMostLinks = 40;  // the limit of the kernel
+constexpr int kMaxLinks = 40;  // the limit of the kernel
 
 std::string user(uid_t id) {
   char text[1024];
@@ -68,7 +68,7 @@ std::optional<Distrust> distrust_of_folder(const std::string& folder) {
       continue;
     }
     const fs::path target = fs::read_symlink(next, error);
-    if (error || ++links > kMostLinks) return Distrust{next, "is a link that leads nowhere", false};
+    if (error || ++links > kMaxLinks) return Distrust{next, "is a link that leads nowhere", false};
     const std::vector<fs::path> follow(target.begin(), target.end());
     parts.insert(parts.end(), follow.rbegin(), follow.rend());
   }

@@ -70,14 +70,14 @@ class Builder {
 };
 
 void Builder::add_ports() {
-  const auto add = [&](const dag::BodyPort& port, KernelBuffer::Place place, std::size_t i) {
+  const auto add = [&](const dag::BodyPort& port, KernelBuffer::Storage place, std::size_t i) {
     const tensor::Type& type = graph_.type(port.value);
     KernelBuffer buffer;
-    buffer.place = place;
+    buffer.storage = place;
     buffer.port = static_cast<std::uint32_t>(i);
     buffer.elements = type.elements();
     buffer.dtype = type.dtype;
-    buffer.accumulates = place == KernelBuffer::Place::output && port.kind == dag::PortKind::grad;
+    buffer.accumulates = place == KernelBuffer::Storage::output && port.kind == dag::PortKind::grad;
     buffer.name = names_.add(text(port.value));
     buffer.label = short_name(text(port.value));
     buffer.type = std::string(dag::port_kind_name(port.kind)) + " " + tensor::print(type, graph_.context().symbols);
@@ -85,10 +85,10 @@ void Builder::add_ports() {
     return static_cast<BufferIndex>(out_.buffers.size() - 1);
   };
   for (std::size_t i = 0; i < body_.inputs.size(); ++i) {
-    buffers_.try_emplace(body_.inputs[i].value, add(body_.inputs[i], KernelBuffer::Place::input, i));
+    buffers_.try_emplace(body_.inputs[i].value, add(body_.inputs[i], KernelBuffer::Storage::input, i));
   }
   for (std::size_t i = 0; i < body_.outputs.size(); ++i) {
-    const BufferIndex buffer = add(body_.outputs[i], KernelBuffer::Place::output, i);
+    const BufferIndex buffer = add(body_.outputs[i], KernelBuffer::Storage::output, i);
     const ValueId memory = axes_.memory(body_.outputs[i].value);
     if (fusion_.output_port[memory.index()] == static_cast<int>(i)) buffers_[memory] = buffer;
     // One pointer for both, because reads come before the write of the same element.
@@ -228,7 +228,7 @@ void Builder::place_scratch() {
   for (std::size_t s = 0; s < out_.steps.size(); ++s) {
     const auto touch = [&](BufferIndex index) {
       const KernelBuffer& buffer = out_.buffers[index];
-      if (buffer.place != KernelBuffer::Place::scratch) return;
+      if (buffer.storage != KernelBuffer::Storage::scratch) return;
       Life& life = lives[index];
       life.buffer = index;
       life.first = std::min(life.first, s);
@@ -282,7 +282,7 @@ BufferUse buffer_use_of(const KernelStep& step) {
 
 }  // namespace
 
-SourcePlace place_of(const LocationTable& locations, LocId loc) {
+SourceLocation location_of(const LocationTable& locations, LocId loc) {
   const SourceRange range = locations.primary(loc);
   if (!range.valid()) return {};
   const SourceTable& files = locations.files();

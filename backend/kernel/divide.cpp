@@ -24,7 +24,7 @@ constexpr std::int64_t kLongRow = 16384, kFewRows = 256;
 // If columns need a reduction, the parts of a divided row are read again from memory: this pays off only if most of a GPU had no row.
 constexpr std::int64_t kFewRowsOfPasses = 64;
 // A part of a long row: eight elements for each of a block's threads.
-constexpr std::int64_t kPart = 8192, kMostParts = 4096;
+constexpr std::int64_t kPart = 8192, kMaxParts = 4096;
 
 std::size_t at(Id i) { return static_cast<std::size_t>(i); }
 
@@ -404,7 +404,7 @@ class Division {
   bool cut_long_rows(Kernel& kernel) {
     const std::vector<bool> reduced = find_reduced(kernel);
     if (!can_be_cut(kernel, reduced)) return false;
-    const std::int64_t columns = kernel.columns[0], wanted = std::max(kPart, (columns + kMostParts - 1) / kMostParts);
+    const std::int64_t columns = kernel.columns[0], wanted = std::max(kPart, (columns + kMaxParts - 1) / kMaxParts);
     const std::int64_t length = divisor_from(columns, wanted), parts = columns / length;
     if (parts < 2) return false;
     Kernel join;
@@ -526,7 +526,7 @@ class Division {
     }
     // Two vectors for each thread of a row, up to the size of a block.
     const std::int64_t wanted = product(kernel.columns) / (2 * lanes.vector);
-    while (kernel.form == Form::rows && lanes.count < wanted && lanes.count < Lanes::kMost) lanes.count *= 2;
+    while (kernel.form == Form::rows && lanes.count < wanted && lanes.count < Lanes::kMax) lanes.count *= 2;
     kernel.lanes = lanes;
   }
 

@@ -15,10 +15,10 @@ namespace {
 
 std::string field(const KernelBody& body, BufferIndex index) {
   const KernelBuffer& buffer = body.buffers[index];
-  return buffer.place == KernelBuffer::Place::scratch ? "workspace" : buffer.name;
+  return buffer.storage == KernelBuffer::Storage::scratch ? "workspace" : buffer.name;
 }
 
-std::string initialiser(const SourcePlace& at) {
+std::string initialiser(const SourceLocation& at) {
   std::string text = "{" + quoted(at.file);
   for (const std::uint32_t number : {at.line, at.column, at.end_line, at.end_column}) text += ", " + std::to_string(number);
   return text + "}";
@@ -74,7 +74,7 @@ std::set<BufferIndex> written_buffers(const KernelBody& body) {
 
 constexpr const char* kCheckMasked = R"(
 /* Fails the run at the first of `values` outside [0, bound) that is not `ignore`. */
-static int check_masked(const PiperApi* api, PiperRank* rank, const uint32_t action, const PiperPlace& where, const int64_t* values, const int64_t count,
+static int check_masked(const PiperApi* api, PiperRank* rank, const uint32_t action, const PiperSourceLocation& where, const int64_t* values, const int64_t count,
                         const int64_t bound, const int64_t ignore, const char* message) {
   for (int64_t i = 0; i < count; ++i) {
     if ((uint64_t)values[i] >= (uint64_t)bound && values[i] != ignore) return api->fail(rank, action, &where, message, values[i]);
@@ -85,7 +85,7 @@ static int check_masked(const PiperApi* api, PiperRank* rank, const uint32_t act
 
 constexpr const char* kCheckRange = R"(
 /* Fails the run at the first of `values` outside [0, bound). */
-static int check_range(const PiperApi* api, PiperRank* rank, const uint32_t action, const PiperPlace& where, const int64_t* values, const int64_t count,
+static int check_range(const PiperApi* api, PiperRank* rank, const uint32_t action, const PiperSourceLocation& where, const int64_t* values, const int64_t count,
                        const int64_t bound, const char* message) {
   for (int64_t i = 0; i < count; ++i) {
     if ((uint64_t)values[i] >= (uint64_t)bound) return api->fail(rank, action, &where, message, values[i]);
@@ -125,7 +125,7 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   }
   const PiperAttend& a = call.attend;
   char fields[440];
-  static constexpr const char* kForms[] = {"PIPER_ATTEND_OWN", "PIPER_ATTEND_FLASH", "PIPER_ATTEND_EFFICIENT"};
+  static constexpr const char* kForms[] = {"PIPER_ATTEND_BUILTIN", "PIPER_ATTEND_FLASH", "PIPER_ATTEND_EFFICIENT"};
   static_assert(std::size(kForms) == PIPER_ATTEND_EFFICIENT + 1);
   std::snprintf(fields, sizeof fields,
                 "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s, .form = %s}",
@@ -168,10 +168,10 @@ std::string operand_pointers(const KernelBody& body) {
     const KernelBuffer& buffer = body.buffers[i];
     const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
     text += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
-    if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) text += " + " + std::to_string(buffer.offset);
+    if (buffer.storage == KernelBuffer::Storage::scratch && buffer.offset > 0) text += " + " + std::to_string(buffer.offset);
     if (buffer.interval >= 0) text += " + " + first_of(body, buffer.interval) + " * " + std::to_string(tensor::dtype_bytes(buffer.dtype));
     text += ");";
-    text += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
+    text += buffer.storage == KernelBuffer::Storage::scratch ? "  // " + buffer.type + "\n" : "\n";
   }
   return text;
 }

@@ -16,8 +16,8 @@ using tensor::DType;
 unsigned char* Machine::memory(BufferIndex index) const {
   const KernelBuffer& buffer = body_.buffers[index];
   std::size_t operand = buffer.port;
-  if (buffer.place == KernelBuffer::Place::output) operand += body_.num_inputs;
-  if (buffer.place == KernelBuffer::Place::scratch) {
+  if (buffer.storage == KernelBuffer::Storage::output) operand += body_.num_inputs;
+  if (buffer.storage == KernelBuffer::Storage::scratch) {
     return static_cast<unsigned char*>(call_.operands[body_.num_inputs + body_.num_outputs]) + buffer.offset;
   }
   return static_cast<unsigned char*>(call_.operands[operand]);
@@ -57,7 +57,7 @@ int Machine::check(const Kernel& kernel) {
     const auto* values = reinterpret_cast<const std::int64_t*>(memory(check.buffer));
     for (std::int64_t i = 0; i < body_.buffers[check.buffer].elements; ++i) {
       if ((values[i] >= 0 && values[i] < check.bound) || (check.ignore && values[i] == *check.ignore)) continue;
-      const PiperPlace where = check.where.abi();
+      const PiperSourceLocation where = check.where.abi();
       return call_.api->fail(call_.rank, call_.action, &where, check.target ? kTargetOutOfRange : kIndexOutOfRange, values[i]);
     }
   }

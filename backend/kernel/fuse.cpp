@@ -17,11 +17,11 @@ using tensor::ValueId;
 namespace {
 
 // Beyond these a nest gains nothing and costs registers and compile time.
-constexpr std::size_t kMostItems = 96;
-constexpr std::size_t kMostReads = 24;
+constexpr std::size_t kMaxItems = 96;
+constexpr std::size_t kMaxReads = 24;
 /// Maximum number of groups searched for a path around a merge: groups farther apart are not merged, so that the time stays linear
 /// in the graph.
-constexpr std::size_t kMostBetween = 1024;
+constexpr std::size_t kMaxBetween = 1024;
 /// Between the positions of groups that are opened one after the other.
 constexpr std::uint64_t kGap = std::uint64_t{1} << 40;
 
@@ -166,7 +166,7 @@ bool Groups::fits(const std::vector<int>& items, const Form& form) const {
     }
   }
   for (int i : items) reads.erase(out_.items[static_cast<std::size_t>(i)].result);
-  return reads.size() <= kMostReads;
+  return reads.size() <= kMaxReads;
 }
 
 std::optional<std::vector<int>> Groups::between(int low, int high) {
@@ -181,7 +181,7 @@ std::optional<std::vector<int>> Groups::between(int low, int high) {
       if (dep == high || group.position <= begin || group.search == searches_) continue;
       group.search = searches_;
       found.push_back(dep);
-      if (found.size() > kMostBetween) return std::nullopt;
+      if (found.size() > kMaxBetween) return std::nullopt;
     }
   }
   found.erase(found.begin());
@@ -227,7 +227,7 @@ bool Groups::try_merge(int a, int b, bool sharing) {
   Group& first = groups_[static_cast<std::size_t>(a)];
   Group& second = groups_[static_cast<std::size_t>(b)];
   if (a == b || first.call >= 0 || second.call >= 0) return false;
-  if (first.items.size() + second.items.size() > kMostItems) return false;
+  if (first.items.size() + second.items.size() > kMaxItems) return false;
   std::vector<int> items;
   std::merge(first.items.begin(), first.items.end(), second.items.begin(), second.items.end(), std::back_inserter(items));
   Form merged, own;
@@ -282,9 +282,9 @@ void Groups::place_item(int number) {
   }
   for (ValueId value : item.reads) {
     std::vector<int>& readers = readers_[value];
-    constexpr std::size_t kMostTried = 4;
+    constexpr std::size_t kMaxTried = 4;
     if (axes_.of(value).size() >= std::max<std::size_t>(1, item.space.size())) {
-      for (std::size_t i = 0; i < std::min(readers.size(), kMostTried); ++i) {
+      for (std::size_t i = 0; i < std::min(readers.size(), kMaxTried); ++i) {
         const int other = find(readers[readers.size() - 1 - i]);
         if (try_merge(other, group, true)) group = other;
       }

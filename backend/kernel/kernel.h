@@ -33,10 +33,10 @@ namespace piper::backend {
 /// The partial results of a row reduction. Element e of a row goes to lane (e / vector) mod count, each lane adds in ascending order. Within groups of 32
 /// (all, if there are fewer) lane l is joined with l + 16, then 8, 4, 2, 1; then group g with g + groups / 2, and so on.
 struct Lanes {
-  std::int32_t count = 16;  // a power of two, at most kMost
+  std::int32_t count = 16;  // a power of two, at most kMax
   std::int32_t vector = 1;  // neighbours of one lane; on CUDA also the elements that one thread loads and stores at once
   bool whole_row = false;   // e counts over all column loops; else over the innermost one, from 0 on each time
-  static constexpr std::int32_t kMost = 1024, kGroup = 32;
+  static constexpr std::int32_t kMax = 1024, kGroup = 32;
 };
 
 /// The concurrency of a nest.
@@ -52,7 +52,7 @@ enum class Form : std::uint8_t {
 
 /// A typed range of memory: a port of the body or a piece of its workspace.
 struct KernelBuffer {
-  enum class Place : std::uint8_t { input, output, scratch } place = Place::scratch;
+  enum class Storage : std::uint8_t { input, output, scratch } storage = Storage::scratch;
   std::uint32_t port = 0;   // input, output: position among the inputs or outputs of the body
   std::int64_t offset = 0;  // scratch: bytes from the start of the workspace, a multiple of 64
   std::int64_t elements = 0;
@@ -139,19 +139,19 @@ inline constexpr const char* kIndexOutOfRange = "an index of `lookup` lies outsi
 inline constexpr const char* kTargetOutOfRange = "a target of `cross_entropy` is not a class number";
 
 /// A range of source; `line` 0: no place.
-struct SourcePlace {
+struct SourceLocation {
   std::string file = {};
   std::uint32_t line = 0, column = 0;
   std::uint32_t end_line = 0, end_column = 0;  // after the last character
-  PiperPlace abi() const { return {file.c_str(), line, column, end_line, end_column}; }
+  PiperSourceLocation abi() const { return {file.c_str(), line, column, end_line, end_column}; }
 };
-SourcePlace place_of(const LocationTable& locations, LocId loc);
+SourceLocation location_of(const LocationTable& locations, LocId loc);
 
 /// Checked before the loops: every i64 in the buffer is in [0, bound) or `ignore`.
 struct RangeCheck {
   BufferIndex buffer = 0;
   std::int64_t bound = 0;
-  SourcePlace where = {};  // the operation that reads it
+  SourceLocation where = {};  // the operation that reads it
   bool target = false;  // a class number of cross_entropy, else an index of lookup
   std::optional<std::int32_t> ignore = {};
 };
@@ -168,7 +168,7 @@ struct Kernel {
   std::vector<RangeCheck> checks;
   std::vector<std::string> ops;       // the fused ops, in order: `add`, `rms_norm`, `mul`
   std::vector<std::string> values;    // the values these ops define
-  std::vector<SourcePlace> places;    // source locations of these ops
+  std::vector<SourceLocation> places;    // source locations of these ops
   std::string part;                   // of a divided nest: `sum`, `join`, `order`, `scatter`; empty: an undivided nest, or the remaining statements
 };
 

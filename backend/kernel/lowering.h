@@ -86,7 +86,7 @@ class Lowering {
   Id position(Axis axis, tensor::DType dtype);
   void define(tensor::ValueId result, Id id);
   void store(BufferIndex buffer, std::span<const Axis> axes, Id id);
-  SourcePlace place(const tensor::Node& node) const { return place_of(graph_.context().locations, node.loc); }
+  SourceLocation place(const tensor::Node& node) const { return location_of(graph_.context().locations, node.loc); }
   std::string name(tensor::ValueId value) const { return short_name(graph_.context().text(graph_.value(value).name)); }
 
   const dag::Body& body_;

@@ -20,7 +20,7 @@ static_assert(kBlock % kLanes == 0);
 /// The value of one statement: a block of elements, or one element repeated.
 struct Register {
   alignas(64) unsigned char own[kBlock * 8];
-  alignas(64) unsigned char lanes[Lanes::kMost * 8];
+  alignas(64) unsigned char lanes[Lanes::kMax * 8];
   double total = 0;
 };
 

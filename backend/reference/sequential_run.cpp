@@ -40,7 +40,7 @@ struct SequentialRun::State : RankMemory {
   KernelBody norm;
   std::vector<dag::SquaredPart> norm_order;
   std::vector<std::uint8_t> matched;        // per comm: done in this step
-  std::vector<dag::ParamPlace> places;      // per parameter
+  std::vector<dag::BucketPosition> places;      // per parameter
   std::vector<std::vector<Memory>> rounds;  // per parameter and rank: contributions since the last reduction, for sharded gradients
 
   /// The in-place sum of which an output is a term.
@@ -58,7 +58,7 @@ struct SequentialRun::State : RankMemory {
     for (const dag::Body& body : dag.bodies) bodies.push_back(build_kernels(body));
     losses.resize(dag.losses.size());
     matched.resize(dag.comms.size());
-    places = dag::param_places(dag);
+    places = dag::bucket_positions(dag);
     rounds.resize(dag.params.size());
     for (auto& each : rounds) each.resize(world);
     find_terms();
@@ -163,7 +163,7 @@ struct SequentialRun::State : RankMemory {
 
   /// The memory to which work adds a gradient; for a sharded one that of the gathered interval.
   unsigned char* contribution_at(tensor::ParamId param, std::uint64_t r) {
-    const dag::ParamPlace place = places[param.index()];
+    const dag::BucketPosition place = places[param.index()];
     if (!place.bucket.valid() || !dag.shards_gradients(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
     Memory& memory = rounds[param.index()][r];
     if (!memory) memory = allocate(gradient_bytes(param));

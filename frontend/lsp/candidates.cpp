@@ -477,7 +477,7 @@ class Completer : CandidateNames {
     if (item == nullptr) return;
     for (const sema::Train& train : program_.trains) {
       if (train.syntax != item || !train.model.valid()) continue;
-      std::set<std::string_view> told;
+      std::set<std::string_view> reported;
       for (const ast::Stmt* stmt : program_.functions[train.model.index()].syntax->body->statements) {
         const auto* input = llvm::dyn_cast<ast::InputStmt>(stmt);
         if (input == nullptr) continue;
@@ -485,7 +485,7 @@ class Completer : CandidateNames {
           if (param.type == nullptr) continue;
           for (const ast::Dim& dim : param.type->dims) {
             const std::string name(dim.name.name);
-            if (dim.size == nullptr && name != "batch" && !call.named.contains(name) && told.insert(dim.name.name).second) name_of_pair(name, "extent of the data");
+            if (dim.size == nullptr && name != "batch" && !call.named.contains(name) && reported.insert(dim.name.name).second) name_of_pair(name, "extent of the data");
           }
         }
       }

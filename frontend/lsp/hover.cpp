@@ -40,12 +40,12 @@ std::string with_value(std::string value, std::span<const std::int64_t> bytes = 
 }
 
 /// A value says nothing where it only names its type.
-bool tells(const std::string& value) { return !value.starts_with("a ") && !value.starts_with("an "); }
+bool is_known(const std::string& value) { return !value.starts_with("a ") && !value.starts_with("an "); }
 
 /// The value of the expression at that place, in words; empty if it adds nothing to the type.
 std::string with_value_at(Request& request, SourceRange range) {
   const std::string value = request.value_of(range);
-  return tells(value) ? with_value(value, request.bytes_of(range)) : std::string();
+  return is_known(value) ? with_value(value, request.bytes_of(range)) : std::string();
 }
 
 /// The value of the name: at its declaration or at any use.
@@ -78,14 +78,14 @@ std::string about_item(const ast::Item& item) {
 
 /// The figures and the grid of its plan, at the sizes of a check. Nothing if it has none, or one that takes long.
 std::string about_plan(Request& request, const std::string& name) {
-  constexpr std::size_t kWidest = 160, kMostRows = 8;
+  constexpr std::size_t kWidest = 160, kMaxRows = 8;
   try {
     const Subject subject = subject_called(request, name);
     if (!is_small(request, subject)) return {};
     const std::shared_ptr<const service::Plan> plan = plan_of(request, subject);
     std::string text = "\n" + measures_text(subject, *plan) + "\n";
     const std::string grid = grid_of(*plan);
-    const bool fits = grid.find('\n') <= kWidest && std::count(grid.begin(), grid.end(), '\n') <= static_cast<std::ptrdiff_t>(kMostRows);
+    const bool fits = grid.find('\n') <= kWidest && std::count(grid.begin(), grid.end(), '\n') <= static_cast<std::ptrdiff_t>(kMaxRows);
     return fits ? text + "```text\n" + grid + "```\n" : text;
   } catch (const Refusal&) {
     return {};  // its diagnostics say why

@@ -11,7 +11,7 @@ namespace piper::lsp {
 
 namespace {
 
-bool tells(std::string_view value) {
+bool is_known(std::string_view value) {
   const std::string_view first = value.starts_with('[') ? value.substr(1) : value;  // a list of selectors says no more than one
   return !value.empty() && !first.starts_with("a ") && !first.starts_with("an ") && value.size() <= 60;
 }
@@ -59,7 +59,7 @@ json::Value inlay_hint(Request& request) {
   const auto value_hint = [&](const ast::Identifier& name, const ast::Expr& value) {
     if (name.missing() || is_written_out(value)) return;
     const std::string seen = request.value_of(value.range);
-    if (!tells(seen)) return;
+    if (!is_known(seen)) return;
     // A shape follows the name; a number follows its expression: `let last = p - 1 = 3`.
     if (sema::type_of(value).is_tensor()) return add(name.range, ": " + seen);
     add(value.range, " = " + seen);
@@ -72,11 +72,11 @@ json::Value inlay_hint(Request& request) {
     if (llvm::isa<ast::RepeatStmt>(stmt) || llvm::isa<ast::ForStmt>(stmt)) left_hint(stmt);
     if (const auto* repeat = llvm::dyn_cast<ast::RepeatStmt>(&stmt); repeat != nullptr && !is_written_out(*repeat->count)) {
       const std::string seen = request.value_of(repeat->count->range);
-      if (tells(seen)) add(repeat->count->range, " = " + seen);
+      if (is_known(seen)) add(repeat->count->range, " = " + seen);
     }
     if (const auto* result = llvm::dyn_cast<ast::ReturnStmt>(&stmt); result != nullptr && sema::type_of(*result->value).is_tensor()) {
       const std::string seen = request.value_of(result->value->range);
-      if (tells(seen)) add(result->value->range, ": " + seen);
+      if (is_known(seen)) add(result->value->range, ": " + seen);
     }
   };
   for (const ast::Item* item : module->items) {

@@ -10,7 +10,7 @@ namespace piper::lsp {
 namespace {
 
 /// Each one is a check of the file.
-constexpr std::size_t kMostTried = 6;
+constexpr std::size_t kMaxTried = 6;
 
 /// A statement in its block.
 struct Position {
@@ -62,7 +62,7 @@ std::vector<Fix> moves(Request& request, std::uint32_t at) {
   std::vector<Fix> fixes;
   for (const Position& position : positions_at(*request.module(), at)) {
     const auto statements = position.block->statements;
-    for (std::size_t later = position.index + 1; later < statements.size() && fixes.size() < kMostTried; ++later) {
+    for (std::size_t later = position.index + 1; later < statements.size() && fixes.size() < kMaxTried; ++later) {
       const std::string title = "put " + shown(request.text(statements[later]->range)) + " before " + shown(request.text(statements[position.index]->range));
       fixes.push_back({title, {moved_before(request, *position.block, later, position.index)}});
     }

@@ -33,7 +33,7 @@ bool matches(llvm::StringRef name, llvm::StringRef query) {
   return true;
 }
 
-constexpr std::size_t kMostSymbols = 500;
+constexpr std::size_t kMaxSymbols = 500;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ json::Value workspace_symbol(Request& request) {
     const auto found = document->symbols(&request.cancellation());
     if (found.value == nullptr) return;
     for (const service::Symbol& symbol : *found.value) {
-      if (symbols.size() >= kMostSymbols || !matches(symbol.name, query)) continue;
+      if (symbols.size() >= kMaxSymbols || !matches(symbol.name, query)) continue;
       auto location = request.location(document->files(), symbol.selection_range);
       if (!location) continue;
       symbols.push_back(json::Object{{"name", text(symbol.name)},

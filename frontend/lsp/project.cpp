@@ -16,7 +16,7 @@ namespace piper::lsp {
 namespace {
 
 /// Folders with more than that are no project of this language.
-constexpr std::size_t kMostFiles = 1000, kMostEntries = 50000;
+constexpr std::size_t kMaxFiles = 1000, kMaxEntries = 50000;
 
 }  // namespace
 
@@ -132,7 +132,7 @@ std::vector<std::string> Project::paths() const {
     std::error_code error;
     auto entry = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-      if (++entries > kMostEntries || paths.size() > kMostFiles) return {paths.begin(), paths.end()};
+      if (++entries > kMaxEntries || paths.size() > kMaxFiles) return {paths.begin(), paths.end()};
       const std::string name = entry->path().filename().string();
       std::error_code unread;
       if (entry->is_directory(unread)) {

@@ -131,9 +131,9 @@ class BlockCloser {
 
   /// Closes blocks at `column` or further in, with one message for the innermost.
   void close_before(const RawToken& next, std::size_t column) {
-    for (bool told = false; lacking_ > 0 && !open_.empty() && open_.back().column >= column; --lacking_, open_.pop_back(), told = true) {
+    for (bool reported = false; lacking_ > 0 && !open_.empty() && open_.back().column >= column; --lacking_, open_.pop_back(), reported = true) {
       const Token& token = open_.back().token;
-      if (!told) {
+      if (!reported) {
         sink_.report(Code::unclosed_bracket, {file_, token.begin, token.end}, "`{` is not closed")
             .related(SourceRange{file_, next.begin, next.end}, "by its indentation this is outside of the block")
             .hint("add a `}` before that line");

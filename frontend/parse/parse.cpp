@@ -116,7 +116,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
 
   const bool encoded = check_encoding(text, file, sink);
   // If a line has a mistake, an unexpected token on it is usually a consequence.
-  std::set<std::size_t> told;
+  std::set<std::size_t> reported;
   std::optional<LineStarts> lines;  // of a text with mistakes
   std::size_t shown = 0;
   SourceRange last_hidden;
@@ -127,7 +127,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
     if (!encoded && code == Code::unknown_character && !is_encoded(text.substr(at.begin, at.end - at.begin))) return false;
     module.brackets_differ |= code == Code::unclosed_bracket || code == Code::unmatched_bracket;
     if (!lines) lines.emplace(text);
-    if (!told.insert(lines->of(at.begin)).second && code == Code::unexpected_token) return false;
+    if (!reported.insert(lines->of(at.begin)).second && code == Code::unexpected_token) return false;
     if (++shown <= kShownErrors) return true;
     last_hidden = at;
     return false;

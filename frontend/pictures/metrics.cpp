@@ -263,11 +263,11 @@ std::string metrics_svg(const Metrics& metrics, std::string_view title) {
             path += (follows ? "L" : "M") + decimal(x(point.first)) + " " + decimal(y(point.second));
           });
   if (!path.empty()) out += "<path class=\"curve\" stroke=\"#3b6fb6\" d=\"" + path + "\"/>\n";
-  const std::string told = summary(metrics);
+  const std::string reported = summary(metrics);
   double line = kTop + kHeight + 36;
-  for (std::size_t at = 0; at < told.size(); line += 15) {
-    const std::size_t end = told.find('\n', at);
-    out += svg_text(kLeft, line, "class=\"small\"", told.substr(at, end - at));
+  for (std::size_t at = 0; at < reported.size(); line += 15) {
+    const std::size_t end = reported.find('\n', at);
+    out += svg_text(kLeft, line, "class=\"small\"", reported.substr(at, end - at));
     at = end + 1;
   }
   return out + "</svg>\n";

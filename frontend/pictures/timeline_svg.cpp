@@ -13,7 +13,7 @@ namespace {
 using passes::Timeline;
 
 constexpr double kTop = 44, kRight = 16, kBottom = 58, kLetter = 6.2;
-constexpr std::size_t kMostLabels = 3000;  // each is an element
+constexpr std::size_t kMaxLabels = 3000;  // each is an element
 
 class Drawing {
  public:
@@ -69,7 +69,7 @@ class Drawing {
       for (std::uint32_t e = lane.first; e < lane.end;) {
         const Together together = together_from(timeline_, lane, e);
         const double height = rows_.lane_height(l) / together.size();
-        for (std::uint32_t k = 0; k < together.size(); ++k) bar(e + k, kTop + rows_.lane_top(l) + height * k, height, bars <= kMostLabels);
+        for (std::uint32_t k = 0; k < together.size(); ++k) bar(e + k, kTop + rows_.lane_top(l) + height * k, height, bars <= kMaxLabels);
         e = together.end;
       }
     }

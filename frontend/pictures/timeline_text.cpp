@@ -12,7 +12,7 @@ namespace {
 
 using passes::Timeline;
 
-constexpr std::size_t kPlainWidth = 100, kLeastWidth = 20;
+constexpr std::size_t kPlainWidth = 100, kMinWidth = 20;
 constexpr std::size_t kIdle = kShades.size();
 
 struct Line {
@@ -30,7 +30,7 @@ class Chart {
       }
     }
     const std::size_t whole = screen.columns > 0 ? screen.columns - 1 : kPlainWidth;
-    width_ = std::max(kLeastWidth, whole > left_ ? whole - left_ : 0);
+    width_ = std::max(kMinWidth, whole > left_ ? whole - left_ : 0);
     scale_ = timeline_.makespan > 0 ? static_cast<double>(width_) / timeline_.makespan : 0;
   }
 

@@ -59,10 +59,10 @@ std::vector<std::string> HistoryFile::read() const {
   if (path_.empty() || !fs::is_regular_file(path_, unread)) return entries;
   std::ifstream in(path_, std::ios::binary);
   // Reads only the end of a file that is not a history, or that was never shortened.
-  constexpr std::uintmax_t kMostBytes = 4 << 20;
-  if (const std::uintmax_t bytes = fs::file_size(path_, unread); !unread && bytes > kMostBytes) {
-    in.seekg(static_cast<std::streamoff>(bytes - kMostBytes));
-    in.ignore(static_cast<std::streamsize>(kMostBytes), '\n');
+  constexpr std::uintmax_t kMaxBytes = 4 << 20;
+  if (const std::uintmax_t bytes = fs::file_size(path_, unread); !unread && bytes > kMaxBytes) {
+    in.seekg(static_cast<std::streamoff>(bytes - kMaxBytes));
+    in.ignore(static_cast<std::streamsize>(kMaxBytes), '\n');
   }
   for (std::string line; std::getline(in, line);) {
     if (!line.empty()) entries.push_back(from_line(line));

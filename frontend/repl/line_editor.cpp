@@ -7,7 +7,7 @@ namespace piper::repl {
 namespace {
 
 constexpr int kIdle = 500, kEscape = 50;
-constexpr std::size_t kMostListed = 200;
+constexpr std::size_t kMaxListed = 200;
 constexpr std::string_view kPasteOn = "\x1b[?2004h", kPasteOff = "\x1b[?2004l";
 
 /// The position of the cursor after writing texts one after the other.
@@ -228,12 +228,12 @@ void LineEditor::list(const std::vector<std::string>& candidates) {
   for (const std::string& candidate : candidates) width = std::max(width, columns_of(candidate) + 2);
   const std::size_t per_line = std::max<std::size_t>(1, (columns - 1) / width);
   std::string text;
-  for (std::size_t i = 0; i < candidates.size() && i < kMostListed; ++i) {
+  for (std::size_t i = 0; i < candidates.size() && i < kMaxListed; ++i) {
     text += candidates[i];
-    const bool last = (i + 1) % per_line == 0 || i + 1 == candidates.size() || i + 1 == kMostListed;
+    const bool last = (i + 1) % per_line == 0 || i + 1 == candidates.size() || i + 1 == kMaxListed;
     text += last ? "\r\n" : std::string(width - columns_of(candidates[i]), ' ');
   }
-  if (candidates.size() > kMostListed) text += "and " + std::to_string(candidates.size() - kMostListed) + " more\r\n";
+  if (candidates.size() > kMaxListed) text += "and " + std::to_string(candidates.size() - kMaxListed) + " more\r\n";
   terminal_.write(text);
 }
 

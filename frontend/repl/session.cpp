@@ -13,7 +13,7 @@
 namespace piper::repl {
 namespace {
 
-constexpr std::uint64_t kMostBytes = source::kMaxFileSize;
+constexpr std::uint64_t kMaxBytes = source::kMaxFileSize;
 
 bool has_errors(const std::vector<Diagnostic>& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::error; });
@@ -48,13 +48,13 @@ void Session::show(std::string picture) {
 
 void Session::say_interrupted() { say("interrupted\n"); }
 
-bool Session::tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments) {
+bool Session::print_diagnostics(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments) {
   if (diagnostics.empty()) return true;
   const Shown shown(locations, path, fragments);
-  std::vector<Diagnostic> told;
-  for (const Diagnostic& diagnostic : diagnostics) told.push_back(shown.of(diagnostic));
-  say(render_text(told, shown.locations().files()));
-  return !has_errors(told);
+  std::vector<Diagnostic> reported;
+  for (const Diagnostic& diagnostic : diagnostics) reported.push_back(shown.of(diagnostic));
+  say(render_text(reported, shown.locations().files()));
+  return !has_errors(reported);
 }
 
 void Session::renew() {
@@ -203,7 +203,7 @@ bool Session::load(const std::string& path) {
   LocationTable table;
   DiagnosticSink sink(table);
   const auto file = source::open(path, {}, host_.files, table.files(), sink);
-  if (!file) return tell(sink.sorted(), table, {}, {});
+  if (!file) return print_diagnostics(sink.sorted(), table, {}, {});
   const std::string text(table.files().text(*file));
   watched_[path] = text;
   const Sources before = sources_;
@@ -213,7 +213,7 @@ bool Session::load(const std::string& path) {
   const auto program = document_->program(&interrupt_);
   const bool whole = program.status == service::Status::done && program.value != nullptr && program.value->ok;
   if (program.status == service::Status::cancelled) say_interrupted();
-  tell(program.diagnostics, document_->locations(), sources_.path(), composed_.fragments);
+  print_diagnostics(program.diagnostics, document_->locations(), sources_.path(), composed_.fragments);
   if (!whole) {
     workspace_.close(sources_.path());
     sources_ = before;
@@ -233,7 +233,7 @@ bool Session::load(const std::string& path) {
 
 bool Session::has_changes() {
   return std::any_of(watched_.begin(), watched_.end(), [&](const auto& file) {
-    const source::ReadResult read = host_.files.read(file.first, kMostBytes);
+    const source::ReadResult read = host_.files.read(file.first, kMaxBytes);
     return read.text && *read.text != file.second;
   });
 }
@@ -241,7 +241,7 @@ bool Session::has_changes() {
 bool Session::notice_changes() {
   bool again = false;
   for (const auto& [path, text] : std::map(watched_)) {
-    const source::ReadResult read = host_.files.read(path, kMostBytes);
+    const source::ReadResult read = host_.files.read(path, kMaxBytes);
     if (!read.text || *read.text == text) continue;
     watched_[path] = *read.text;
     workspace_.changed_on_disk(path);
@@ -282,7 +282,7 @@ bool Session::define(const Entry& entry) {
     sources_ = before;
     renew();
     if (program.status == service::Status::cancelled) say_interrupted();
-    return tell(program.diagnostics, document_->locations(), {}, {}) && false;
+    return print_diagnostics(program.diagnostics, document_->locations(), {}, {}) && false;
   }
   const Shown shown(document_->locations(), sources_.path(), composed_.fragments);
   std::vector<Diagnostic> own, all;
@@ -322,7 +322,7 @@ bool Session::describe_definition(const std::string& name, bool again) {
     return true;
   }
   say("`" + name + "`" + done + "\n");
-  const bool good = tell(plan.diagnostics, chosen->document->locations(), sources_.path(), composed_.fragments);
+  const bool good = print_diagnostics(plan.diagnostics, chosen->document->locations(), sources_.path(), composed_.fragments);
   if (plan.value == nullptr) return false;
   const auto simulated = simulate_orders(*chosen);
   if (simulated) say(chosen->title() + ": " + views::figures_line(simulated->timeline) + "\n");

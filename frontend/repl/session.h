@@ -77,10 +77,10 @@ class Session {
     DiagnosticSink sink(none);
     auto builder = sink.report(code, SourceRange(), pattern, args...);
     if (!hint.empty()) builder.hint("{}", hint);
-    return tell(sink.sorted(), none, {}, {});
+    return print_diagnostics(sink.sorted(), none, {}, {});
   }
   /// Prints diagnostics with the reader's files and lines; true if none is an error.
-  bool tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments);
+  bool print_diagnostics(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments);
 
   /// The train or schedule of that name, of the session or else of the library; without a name the last one, or the only one of the session. Nothing, and a
   /// message, if there is none.
@@ -162,7 +162,7 @@ class Session {
   struct Evaluated {
     std::string text;  // empty: it has no value
     bool is_order = false;
-    std::string told;  // rendered diagnostics, if it has none
+    std::string reported;  // rendered diagnostics, if it has none
   };
   /// A text with the bindings and a last line inside a schedule or train.
   struct Probe {

@@ -50,8 +50,8 @@ bool check(Session& session, const Words& words) {
   if (!session.finish(answer.status, answer.diagnostics, *session.document())) return false;
   for (const service::CheckedSchedule& schedule : *answer.value) session.say("schedule " + schedule.name + (schedule.sizes.empty() ? "" : " " + schedule.sizes) + ": checked\n");
   for (const std::string& name : session.own_subjects()) {
-    const bool told = std::any_of(answer.value->begin(), answer.value->end(), [&](const service::CheckedSchedule& schedule) { return schedule.name == name; });
-    if (!told) session.say(name + ": checked\n");
+    const bool reported = std::any_of(answer.value->begin(), answer.value->end(), [&](const service::CheckedSchedule& schedule) { return schedule.name == name; });
+    if (!reported) session.say(name + ": checked\n");
   }
   return true;
 }
@@ -72,7 +72,7 @@ bool change_costs(Session& session, const Words& words, Costs& costs, const std:
   if (!text.empty()) {
     const LocationTable none;
     DiagnosticSink sink(none);
-    if (!read(text, changed, sink)) return session.tell(sink.sorted(), none, {}, {});
+    if (!read(text, changed, sink)) return session.print_diagnostics(sink.sorted(), none, {}, {});
   }
   const Costs before = std::exchange(costs, changed);
   if (words.values.empty() || !session.draws()) session.say(text_of(costs) + "\n");
@@ -138,7 +138,7 @@ bool explain(Session& session, const Words& words) {
   compilation.context().cancellation = &session.interrupt();
   DiagnosticSink sink(compilation.context().locations);
   page = views::schedule_page(session.host().files, word, chosen->values, session.costs(), sink, compilation);
-  const bool good = session.tell(sink.sorted(), compilation.context().locations, {}, {});
+  const bool good = session.print_diagnostics(sink.sorted(), compilation.context().locations, {}, {});
   if (page) session.say(views::schedule_page_text(*page, ":grid " + chosen->title()));
   return good && page.has_value();
 }

@@ -119,7 +119,7 @@ std::optional<Chosen> Session::choose(const std::string& written) {
 bool Session::finish(service::Status status, const std::vector<Diagnostic>& diagnostics, const service::Document& document) {
   if (status == service::Status::cancelled) throw Cancelled();
   const bool own = &document == document_.get();
-  const bool good = tell(diagnostics, document.locations(), own ? sources_.path() : std::string(), own ? composed_.fragments : std::vector<SourceFragment>());
+  const bool good = print_diagnostics(diagnostics, document.locations(), own ? sources_.path() : std::string(), own ? composed_.fragments : std::vector<SourceFragment>());
   return good && status == service::Status::done;
 }
 
@@ -157,7 +157,7 @@ bool Session::find_machine() {
     Context context;
     DiagnosticSink sink(context.locations);
     costs_.machine = service::read_machine(machine_, values_, host_.files, context, sink);
-    return tell(sink.sorted(), context.locations, {}, {}) && costs_.machine;
+    return print_diagnostics(sink.sorted(), context.locations, {}, {}) && costs_.machine;
   }
   const service::Document::Done done = document_->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink& sink) {
     if (compilation.program() != nullptr) costs_.machine = service::find_machine(*compilation.program(), "", machine_, values_, compilation.context(), sink);

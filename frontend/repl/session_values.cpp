@@ -112,11 +112,11 @@ Session::Evaluated Session::evaluate_with(std::span<const Binding> bindings, con
   const std::shared_ptr<service::Document> document = workspace_.document(path);
   workspace_.close(path);
   Evaluated result;
-  std::vector<Diagnostic> told = document->program(&interrupt_).diagnostics;
+  std::vector<Diagnostic> reported = document->program(&interrupt_).diagnostics;
   const service::Document::Done done = document->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink& sink) {
     const sema::Program& program = *compilation.program();
     const SourceRange asked = last_value(program);
-    if (!asked.valid() || has_errors(told)) return;
+    if (!asked.valid() || has_errors(reported)) return;
     std::vector<lower::Override> values;
     const auto declared = compilation.declared(kProbe);
     for (const lower::Override& value : probed.values) {
@@ -132,18 +132,18 @@ Session::Evaluated Session::evaluate_with(std::span<const Binding> bindings, con
     result.is_order = seen.asked()->is_order;
   });
   if (done.status == service::Status::cancelled) throw Cancelled();
-  told.insert(told.end(), done.diagnostics.begin(), done.diagnostics.end());
+  reported.insert(reported.end(), done.diagnostics.begin(), done.diagnostics.end());
   if (!result.text.empty()) return result;
   // Diagnostics of generated lines would only confuse, if there are others.
   const Shown shown(document->locations(), path, probed.composed.fragments);
   std::vector<Diagnostic> all, own;
-  for (const Diagnostic& diagnostic : told) {
+  for (const Diagnostic& diagnostic : reported) {
     if (diagnostic.severity != Severity::error) continue;
     all.push_back(shown.of(diagnostic));
     const SourceRange range = all.back().range;
     if (range.valid() && (shown.locations().files().name(range.file) != "session")) own.push_back(all.back());
   }
-  result.told = render_text(own.empty() ? all : own, shown.locations().files());
+  result.reported = render_text(own.empty() ? all : own, shown.locations().files());
   return result;
 }
 
@@ -188,7 +188,7 @@ Session::Evaluated Session::with_known_labels(Evaluated value) {
   const LocationTable none;
   DiagnosticSink sink(none);
   sink.report(Code::unknown_region, SourceRange(), "`{}` has no region or dimension `{}`", subject_of_values(), label).hint("`:model NAME` says whose labels are meant");
-  return {.text = "", .is_order = false, .told = render_text(sink.sorted(), none.files())};
+  return {.text = "", .is_order = false, .reported = render_text(sink.sorted(), none.files())};
 }
 
 bool Session::evaluate(const std::string& expression) {
@@ -196,7 +196,7 @@ bool Session::evaluate(const std::string& expression) {
   if (value.text.empty()) {
     const std::string first = expression.substr(0, expression.find_first_of(" \t"));
     if (find_command(first) != nullptr) return fail(Code::unknown_command, "write `:" + expression + "`", "`{}` is a command, and commands begin with a colon", first);
-    say(value.told);
+    say(value.reported);
     return false;
   }
   if (value.is_order) return show_order(expression);
@@ -221,7 +221,7 @@ bool Session::show_order(const std::string& expression) {
   });
   const auto plan = document->plan({request, dag::Level::ordered, false}, &interrupt_);
   if (plan.status == service::Status::cancelled) throw Cancelled();
-  tell(plan.diagnostics, document->locations(), path, probed.composed.fragments);
+  print_diagnostics(plan.diagnostics, document->locations(), path, probed.composed.fragments);
   if (plan.value == nullptr) return false;
   say(views::grid_text(passes::orders_table(plan.value->dag), plan.value->dag, screen(), costs_));
   return true;
@@ -245,7 +245,7 @@ bool Session::bind(const Entry& entry) {
   }
   const Evaluated value = value_of(bindings, entry.name);
   if (value.text.empty()) {
-    say(value.told);
+    say(value.reported);
     return false;
   }
   bindings_ = std::move(bindings);

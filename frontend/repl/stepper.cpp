@@ -13,7 +13,7 @@ namespace {
 
 using passes::Timeline;
 
-constexpr std::size_t kMostWaits = 24;
+constexpr std::size_t kMaxWaits = 24;
 
 const Timeline::Lane& compute_lane(const Timeline& timeline, const Timeline::Rank& rank) { return timeline.lanes_of(rank).front(); }
 
@@ -135,7 +135,7 @@ std::optional<std::string> why_text(const pictures::Picture& picture, std::uint3
   }
   std::string text = asked.name + " is idle from " + pictures::time_text(idle_from, timeline.unit) + " to " + pictures::time_text(timeline.start[next], timeline.unit) + ":\n";
   std::vector<std::vector<std::string>> rows;
-  for (std::uint32_t entry = next; entry != Timeline::kNone && rows.size() < kMostWaits; entry = timeline.cause[entry]) {
+  for (std::uint32_t entry = next; entry != Timeline::kNone && rows.size() < kMaxWaits; entry = timeline.cause[entry]) {
     rows.push_back(wait_row(picture, entry));
     if (timeline.start[entry] <= idle_from) break;
   }

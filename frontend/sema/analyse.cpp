@@ -89,7 +89,7 @@ void Analyser::run() {
   check_all(machines, program_.machines, &Analyser::check_machine);
   check_recursion();
   spread_unsoundness();
-  tell_how_many_more();
+  report_how_many_more();
   program_.complete = !declarations_missing_;
 }
 

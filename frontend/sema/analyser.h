@@ -6,7 +6,7 @@
 // once.
 //
 // Beside text that did not parse, and files that were not found, the analysis reports nothing that would be a guess
-// (`worth_telling`).
+// (`worth_reporting`).
 
 #include <map>
 #include <optional>
@@ -61,7 +61,7 @@ class Analyser {
  public:
   Analyser(Program& program, Context& context, DiagnosticSink& sink, std::size_t shown_errors)
       : program_(program), context_(context), shown_errors_(shown_errors), all_(sink),
-        sink_(sink, [this](Code code, SourceRange at) { return worth_telling(code, at) && shows(code, at); }) {}
+        sink_(sink, [this](Code code, SourceRange at) { return worth_reporting(code, at) && shows(code, at); }) {}
 
   void run();
 
@@ -92,7 +92,7 @@ class Analyser {
     std::uint32_t depth = 0;             // of blocks; 1: directly in the body
     std::size_t errors = 0;              // of the sink when the body began
     SourceRange first_rank, first_return;
-    bool measure_told = false;           // a misplaced measure was reported in this statement
+    bool measure_reported = false;           // a misplaced measure was reported in this statement
   };
   struct Call {
     std::uint32_t callee;
@@ -141,13 +141,13 @@ class Analyser {
   void spread_unsoundness();
   void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
 
-  // worth_telling.cpp: after syntax errors and files that were not found; not more than fit on a page.
+  // worth_reporting.cpp: after syntax errors and files that were not found; not more than fit on a page.
   /// Counts an error; false if enough of its file are shown.
   bool shows(Code code, SourceRange at);
   bool shows_no_more(FileId file) const;
-  void tell_how_many_more();
+  void report_how_many_more();
   void note_damage();
-  bool worth_telling(Code code, SourceRange at) const;
+  bool worth_reporting(Code code, SourceRange at) const;
   /// Whether text between the two did not parse.
   bool damaged(FileId file, std::uint32_t begin, std::uint32_t end) const;
   /// Whether the name, the parameters or the result of a function did not parse.
@@ -278,12 +278,12 @@ class Analyser {
 
   Program& program_;
   Context& context_;
-  struct Told {
+  struct Reported {
     std::size_t errors = 0;
     SourceRange last;
   };
   const std::size_t shown_errors_;  // of a file
-  std::map<FileId, Told> told_;
+  std::map<FileId, Reported> reported_;
   DiagnosticSink& all_;
   SelectedReports sink_;
   std::unordered_map<std::uint32_t, const ast::Module*> damage_;  // by file: those with text that did not parse

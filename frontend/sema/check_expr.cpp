@@ -309,7 +309,7 @@ Type Analyser::comparison(ast::BinaryExpr& expr) {
   if (a.is_error() || b.is_error()) return kBool;
   const auto measure = [&](const ast::Expr& side, Type type) {
     if (!type.is(TypeKind::measure)) return false;
-    if (std::exchange(body_.measure_told, true)) return true;  // one condition, one mistake
+    if (std::exchange(body_.measure_reported, true)) return true;  // one condition, one mistake
     sink_.report(Code::misplaced_measure, side.range, "a measure is known after planning: it is compared with a value, in a `require` of its own")
         .hint("write `require peak_memory < 8GiB` in a schedule or a train; `and` joins two such conditions");
     return true;

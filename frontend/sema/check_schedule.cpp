@@ -78,11 +78,11 @@ namespace {
 
 /// The number of devices of a mesh with literal sizes; otherwise an example of a number.
 std::int64_t devices_of(const ast::MeshItem* mesh) {
-  constexpr std::int64_t kExample = 8, kMost = 1 << 20;
+  constexpr std::int64_t kExample = 8, kMax = 1 << 20;
   std::int64_t product = 1;
   for (const ast::Pair& axis : mesh != nullptr ? mesh->axes : std::span<const ast::Pair>()) {
     const auto* size = llvm::dyn_cast<ast::NumberExpr>(axis.value);
-    if (size == nullptr || !size->is_integer || size->integer < 1 || size->integer > kMost || product > kMost) return kExample;
+    if (size == nullptr || !size->is_integer || size->integer < 1 || size->integer > kMax || product > kMax) return kExample;
     product *= size->integer;
   }
   return product > 1 ? product : kExample;

@@ -168,7 +168,7 @@ void Analyser::statements(const ast::Block& body) {
 }
 
 void Analyser::statement(ast::Stmt& stmt) {
-  body_.measure_told = false;
+  body_.measure_reported = false;
   switch (stmt.kind) {
     case ast::StmtKind::error:
       break;

@@ -35,12 +35,12 @@ class Loader {
       if (std::any_of(use->path.begin(), use->path.end(), [](const ast::Identifier& part) { return part.missing(); })) continue;
       const SourceRange at = cover(use->path.front().range, use->path.back().range);
       open_.back().use = at;
-      const bool told = !says_use(at);
-      if (const std::optional<ModuleId> used = follow(*use, file, at, !told && failed < shown_errors_ ? sink_ : unread)) {
+      const bool reported = !says_use(at);
+      if (const std::optional<ModuleId> used = follow(*use, file, at, !reported && failed < shown_errors_ ? sink_ : unread)) {
         if (std::find(module.uses.begin(), module.uses.end(), *used) == module.uses.end()) module.uses.push_back(*used);
       } else {
         module.lacks_uses = true;
-        if (told) continue;
+        if (reported) continue;
         ++failed;
         last_failed = at;
       }
@@ -61,11 +61,11 @@ class Loader {
     const llvm::StringRef before = llvm::StringRef(files_.text(path.file)).take_front(path.begin).rtrim();
     return before.ends_with("use");
   }
-  /// Errors of the `use` itself go to `told`.
-  std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at, DiagnosticSink& told) {
+  /// Errors of the `use` itself go to `reported`.
+  std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at, DiagnosticSink& reported) {
     std::string dotted;
     for (const ast::Identifier& part : use.path) dotted += (dotted.empty() ? "" : ".") + std::string(part.name);
-    const std::optional<FileId> file = find(use, dotted, from, at, told);
+    const std::optional<FileId> file = find(use, dotted, from, at, reported);
     if (!file) return std::nullopt;
     const auto known = modules_.find(*file);
     if (known == modules_.end()) {
@@ -73,7 +73,7 @@ class Loader {
     }
     const auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& entry) { return entry.module == known->second; });
     if (open == open_.end()) return known->second;
-    auto diagnostic = told.report(Code::module_cycle, at, "`{}` uses itself", program_.modules[known->second.index()]->name);
+    auto diagnostic = reported.report(Code::module_cycle, at, "`{}` uses itself", program_.modules[known->second.index()]->name);
     for (auto step = open; step + 1 < open_.end(); ++step) {
       diagnostic.related(step->use, "`{}` is used here", program_.modules[(step + 1)->module.index()]->name);
     }
@@ -81,12 +81,12 @@ class Loader {
     return std::nullopt;
   }
 
-  std::optional<FileId> find(const ast::UseItem& use, const std::string& dotted, FileId from, SourceRange at, DiagnosticSink& told) {
+  std::optional<FileId> find(const ast::UseItem& use, const std::string& dotted, FileId from, SourceRange at, DiagnosticSink& reported) {
     if (use.path.front().name == "std" || files_.is_library(from)) {
       if (const std::optional<FileId> file = open_library(dotted, files_)) return file;
       const std::vector<std::string> names = library_modules();
       const std::vector<std::string_view> views(names.begin(), names.end());
-      auto diagnostic = told.report(Code::unknown_module, at, "the standard library has no `{}`", dotted);
+      auto diagnostic = reported.report(Code::unknown_module, at, "the standard library has no `{}`", dotted);
       std::string_view best = nearest_name(dotted, views);
       for (std::string_view name : views) {
         if (best.empty() && name.substr(name.rfind('.') + 1) == use.path.back().name) best = name;
@@ -107,7 +107,7 @@ class Loader {
     std::string path(slash == std::string_view::npos ? std::string_view() : user.substr(0, slash + 1));
     for (std::size_t i = 0; i < use.path.size(); ++i) path += (i == 0 ? "" : "/") + std::string(use.path[i].name);
     path += ".pipe";
-    return source::open(path, at, file_system_, files_, told);
+    return source::open(path, at, file_system_, files_, reported);
   }
 
   const source::FileSystem& file_system_;

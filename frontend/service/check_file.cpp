@@ -41,8 +41,8 @@ bool has_parameter(const sema::Function& function, std::string_view name) {
 
 /// Whether a name that the chain lacks is one of the schedule's own, or `model`, misspelled. The chain's `link` is in no schedule that is for a model.
 bool has_misspelled_region(const DiagnosticSink& sink) {
-  const std::vector<Diagnostic> told = sink.sorted();
-  return std::any_of(told.begin(), told.end(), [](const Diagnostic& diagnostic) {
+  const std::vector<Diagnostic> reported = sink.sorted();
+  return std::any_of(reported.begin(), reported.end(), [](const Diagnostic& diagnostic) {
     if (diagnostic.code != Code::unknown_region) return false;
     return std::any_of(diagnostic.fixes.begin(), diagnostic.fixes.end(), [](const Fix& fix) { return fix.edits.front().text != "link"; });
   });
@@ -157,11 +157,11 @@ std::optional<std::string> Compilation::check_unless_clean(const std::optional<D
       return known->sizes;
     }
   }
-  DiagnosticSink told(context_.locations);
-  CleanCheck check{work(told), told.sorted(), std::move(scope.items), {}};
+  DiagnosticSink reported(context_.locations);
+  CleanCheck check{work(reported), reported.sorted(), std::move(scope.items), {}};
   for (const Diagnostic& diagnostic : check.diagnostics) report_again(diagnostic, sink);
   std::optional<std::string> sizes = check.sizes;
-  if (told.has_errors()) return sizes;
+  if (reported.has_errors()) return sizes;
   for (std::size_t i = 0; i < files.size() && !check.diagnostics.empty(); ++i) check.files.emplace_back(files.name(FileId::at(i)));
   if (check.moved(check.items, files)) clean_->add(scope.key, std::move(check));
   return sizes;
@@ -176,10 +176,10 @@ void Compilation::check_trains(DiagnosticSink& sink) {
   for (std::size_t i = 0; i < program_->trains.size(); ++i) {
     const sema::Train& train = program_->trains[i];
     if (train.module.index() != 0) continue;
-    check_unless_clean(texts, train.syntax->range, overrides_, sink, [&](DiagnosticSink& told) -> std::optional<std::string> {
-      auto subject = lower(sema::TrainId::at(i), {}, overrides_, told);
+    check_unless_clean(texts, train.syntax->range, overrides_, sink, [&](DiagnosticSink& reported) -> std::optional<std::string> {
+      auto subject = lower(sema::TrainId::at(i), {}, overrides_, reported);
       if (!subject) return std::nullopt;
-      check(*subject, {}, told);
+      check(*subject, {}, reported);
       return "";
     });
   }
@@ -199,8 +199,8 @@ std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
   const auto texts = clean_ != nullptr ? std::optional<DeclarationTexts>(std::in_place, *program_, context_.locations.files()) : std::nullopt;
   for (const sema::FunctionId schedule : schedules) {
     const sema::Function& function = program_->functions[schedule.index()];
-    const auto sizes = check_unless_clean(texts, function.syntax->range, given, sink, [&](DiagnosticSink& told) {
-      const auto compiled = check_schedule(schedule, given, told);
+    const auto sizes = check_unless_clean(texts, function.syntax->range, given, sink, [&](DiagnosticSink& reported) {
+      const auto compiled = check_schedule(schedule, given, reported);
       return compiled ? std::optional(compiled->sizes) : std::nullopt;
     });
     if (sizes && program_->ok) checked.push_back({std::string(function.name()), *sizes});  // of a damaged text not all was looked at

@@ -36,14 +36,14 @@ void check_dag(const dag::Dag& dag, backend::Target target, DiagnosticSink& sink
 
 Compilation::Compilation(const source::FileSystem& files, std::vector<lower::Override> overrides) : files_(files), overrides_(std::move(overrides)) {}
 
-void Compilation::set_device(std::optional<directive::Platform> device, bool own_attention) {
+void Compilation::set_device(std::optional<directive::Platform> device, bool builtin_attention) {
   device_ = device;
-  own_attention_ = own_attention;
+  builtin_attention_ = builtin_attention;
 }
 
 backend::Target Compilation::target(const directive::Settings& settings) const {
   if (settings.device == directive::Platform::cpu) return backend::Target::cpu;
-  return own_attention_ ? backend::Target::cuda_own : backend::Target::cuda;
+  return builtin_attention_ ? backend::Target::cuda_own : backend::Target::cuda;
 }
 
 std::optional<ast::Module> Compilation::parse(const std::string& input, DiagnosticSink& sink) {

@@ -108,8 +108,8 @@ class Compilation {
   /// Both.
   std::optional<dag::Dag> compile(const Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
 
-  /// `device`: for all subjects, overriding their trains; none: that of each train. `own_attention`: attention on CUDA is never LibTorch's.
-  void set_device(std::optional<directive::Platform> device, bool own_attention);
+  /// `device`: for all subjects, overriding their trains; none: that of each train. `builtin_attention`: attention on CUDA is never LibTorch's.
+  void set_device(std::optional<directive::Platform> device, bool builtin_attention);
   /// The target of a plan with these settings.
   backend::Target target(const directive::Settings& settings) const;
   void set_overrides(std::vector<lower::Override> overrides) { overrides_ = std::move(overrides); }
@@ -138,7 +138,7 @@ class Compilation {
 
   const source::FileSystem& files_;
   std::optional<directive::Platform> device_;
-  bool own_attention_ = false;
+  bool builtin_attention_ = false;
   std::vector<lower::Override> overrides_;  // while a file is checked without those of its schedules
   Context context_;
   CleanChecks* clean_ = nullptr;

@@ -113,9 +113,9 @@ Answer<dag::Dag> Document::dag(const Cancellation* cancellation) {
 
 Answer<std::vector<Symbol>> Document::symbols(const Cancellation* cancellation) {
   return answer(symbols_, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<Symbol>> {
-    DiagnosticSink told_by_syntax(compilation_.context().locations);
+    DiagnosticSink reported_by_syntax(compilation_.context().locations);
     if (path_.ends_with(".pir")) return std::vector<Symbol>();
-    const std::optional<ast::Module> module = compilation_.parse(path_, told_by_syntax);
+    const std::optional<ast::Module> module = compilation_.parse(path_, reported_by_syntax);
     if (!module) return std::nullopt;
     return symbols_of(*module);
   });

@@ -89,7 +89,7 @@ bool fits(const Machine& machine, const dag::Dag& dag, DiagnosticSink& sink) {
   return false;
 }
 
-void tell_small_devices(const Machine& machine, const dag::Dag& dag, DiagnosticSink& sink) {
+void report_small_devices(const Machine& machine, const dag::Dag& dag, DiagnosticSink& sink) {
   const passes::DeviceClasses classes(dag, &machine);
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const auto memory = machine.device(classes[i].coordinates).memory;

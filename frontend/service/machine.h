@@ -2,7 +2,7 @@
 // Machines of files, and whether they fit the mesh of a plan.
 //
 //   const auto found = read_machine("lab.pipe:lab", {}, files, context, sink);
-//   if (found && fits(found->machine, dag, sink)) tell_small_devices(found->machine, dag, sink);
+//   if (found && fits(found->machine, dag, sink)) report_small_devices(found->machine, dag, sink);
 
 #include <optional>
 #include <span>
@@ -28,6 +28,6 @@ std::optional<FoundMachine> find_machine(const sema::Program& program, const std
 /// Whether its axes are those of the plan's mesh; reports an error if not.
 bool fits(const Machine& machine, const dag::Dag& dag, DiagnosticSink& sink);
 /// Warns of devices with less memory than the plan allocates.
-void tell_small_devices(const Machine& machine, const dag::Dag& dag, DiagnosticSink& sink);
+void report_small_devices(const Machine& machine, const dag::Dag& dag, DiagnosticSink& sink);
 
 }  // namespace piper::service

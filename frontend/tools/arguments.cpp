@@ -246,10 +246,10 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
            command.usage + "`";
   }
   if (arguments.command == Command::compare) {
-    constexpr std::size_t kMostRows = 256;
+    constexpr std::size_t kMaxRows = 256;
     std::size_t rows = words;
-    for (const lower::Override& each : arguments.overrides) rows *= std::min(views::alternatives(each).size(), kMostRows + 1);
-    if (rows > kMostRows) return "`compare` has " + std::to_string(kMostRows) + " rows at most, and these sizes are " + std::to_string(rows);
+    for (const lower::Override& each : arguments.overrides) rows *= std::min(views::alternatives(each).size(), kMaxRows + 1);
+    if (rows > kMaxRows) return "`compare` has " + std::to_string(kMaxRows) + " rows at most, and these sizes are " + std::to_string(rows);
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
   if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";

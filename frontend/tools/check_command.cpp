@@ -9,7 +9,7 @@ namespace piper::tools {
 namespace {
 
 /// A pipe can be read once, by `train`; if it were opened here, its writer would find the reader gone.
-void tell_pipe(Session& session, const directive::Data& data) {
+void report_pipe(Session& session, const directive::Data& data) {
   session.sink().report(Code::data_not_here, data.path_loc, "`{}` is a pipe, which is not looked into", data.path).hint("`train` reads it: somebody has to write to it then");
 }
 
@@ -22,7 +22,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
     if ((*data)->kind == directive::Data::Kind::arrays) {
       const auto size = runtime::text_size((*data)->path, failure);
       if (size == runtime::kUnknownSize) {
-        tell_pipe(session, **data);
+        report_pipe(session, **data);
         continue;
       }
       if (const auto rows = size ? read_arrays(session, lowered.model, **data, failure) : std::nullopt) {
@@ -35,7 +35,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
     }
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
     if (bytes == runtime::kUnknownSize) {
-      tell_pipe(session, **data);
+      report_pipe(session, **data);
       continue;
     }
     if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {

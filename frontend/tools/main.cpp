@@ -59,8 +59,8 @@ bool has_small_stack() {
     try {
       std::rethrow_exception(error);
     } catch (const std::bad_alloc&) {
-      static std::atomic_flag told;
-      while (told.test_and_set()) pause();  // another thread says it
+      static std::atomic_flag reported;
+      while (reported.test_and_set()) pause();  // another thread says it
       constexpr std::string_view kText = "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n";
       if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(1);
       _exit(1);

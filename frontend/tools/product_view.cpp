@@ -11,8 +11,8 @@
 namespace piper::tools {
 namespace {
 
-constexpr double kMostOperations = 1e10;
-constexpr double kMostBytes = 1 << 30;
+constexpr double kMaxOperations = 1e10;
+constexpr double kMaxBytes = 1 << 30;
 constexpr double kSeconds = 0.02;
 
 double operations(const PiperGemm& call) {
@@ -35,7 +35,7 @@ std::optional<double> rate_of(const PiperGemm& call, const runtime::LibraryCalls
   const double elements = static_cast<double>(call.batch) * (static_cast<double>(call.m) * static_cast<double>(call.k) +
                                                              static_cast<double>(call.k) * static_cast<double>(call.n) +
                                                              static_cast<double>(call.m) * static_cast<double>(call.n));
-  if (operations(call) > kMostOperations || elements * sizeof(Sum) > kMostBytes) return std::nullopt;
+  if (operations(call) > kMaxOperations || elements * sizeof(Sum) > kMaxBytes) return std::nullopt;
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) { return std::vector<T>(static_cast<std::size_t>(call.batch * rows * columns), T(1)); };
   const std::vector<T> a = matrix(call.m, call.k), b = matrix(call.k, call.n);
   std::vector<Sum> c(static_cast<std::size_t>(call.batch * call.m * call.n));

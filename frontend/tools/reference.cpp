@@ -116,14 +116,14 @@ Comparison without_job(const runtime::Interrupt& interrupt) { return {.ended = i
 /// Gradients and, where they are asked for, parameters after a step. Without `b` those of `a` are read for the process that compares.
 void compare_parameters(TrainJob& a, TrainJob* b, int step, Comparison& to) {
   for (const std::string& name : a.executor->parameter_names()) {
-    for (const runtime::Part part : {runtime::Part::gradient, runtime::Part::values}) {
-      if (part == runtime::Part::values && !to.parameters) continue;
+    for (const runtime::ParamTensor part : {runtime::ParamTensor::gradient, runtime::ParamTensor::values}) {
+      if (part == runtime::ParamTensor::values && !to.parameters) continue;
       const auto of_a = a.executor->read_parameter(name, part);
       if (b == nullptr) continue;
       const auto of_b = b->executor->read_parameter(name, part);
-      if (part == runtime::Part::gradient && !of_a && !of_b) continue;  // it is frozen
+      if (part == runtime::ParamTensor::gradient && !of_a && !of_b) continue;  // it is frozen
       const double difference = of_a && of_b ? relative(of_a->values, of_b->values) : std::numeric_limits<double>::infinity();
-      (part == runtime::Part::gradient ? to.differences.gradient : to.differences.parameter).take(difference, name, step);
+      (part == runtime::ParamTensor::gradient ? to.differences.gradient : to.differences.parameter).take(difference, name, step);
     }
   }
 }
@@ -218,8 +218,8 @@ Comparison against_sequential(Session& session, Session::Subject& subject, const
     Differences& differences = comparison.differences;
     for (std::size_t i = 0; i < losses.sums.size(); ++i) differences.loss.take(bits(losses.sums[i], run.loss_sums()[i]), job.losses[i].name, step);
     for (const std::string& name : train->executor->parameter_names()) {
-      const auto gradient = train->executor->read_parameter(name, runtime::Part::gradient);
-      const auto values = train->executor->read_parameter(name, runtime::Part::values);
+      const auto gradient = train->executor->read_parameter(name, runtime::ParamTensor::gradient);
+      const auto values = train->executor->read_parameter(name, runtime::ParamTensor::values);
       // A frozen one has no gradient.
       if (gradient) differences.gradient.take(bits(gradient->values, run.gradient(name)), name, step);
       differences.parameter.take(values ? bits(values->values, run.values(name)) : std::numeric_limits<double>::infinity(), name, step);
@@ -268,7 +268,7 @@ int compare_with_one_device(Session& session, Session::Subject& subject, const r
   const std::string dtype(tensor::dtype_name(subject.lowered.strategy.settings.dtype));
   bool within = true;
   llvm::json::Array comparisons;
-  const auto tell = [&](const Comparison& comparison, const char* against, const std::string& type, const std::string& title, double bound) {
+  const auto print_comparison = [&](const Comparison& comparison, const char* against, const std::string& type, const std::string& title, double bound) {
     if (!compares(cuda)) return;
     if (comparison.whole()) {
       within = print(session, title, comparison, bound) && within;
@@ -277,20 +277,20 @@ int compare_with_one_device(Session& session, Session::Subject& subject, const r
     if (comparison.ended == runtime::Ended::stopped) session.words() << stopped_text(comparison.steps) << " in " << type << "\n";
   };
   Comparison last = against_unsplit(session, subject, tensor::DType::f64, options, interrupt, cuda);
-  tell(last, "unsplit", "f64", "3 steps in f64 against the unsplit step on one device (bound " + scientific(kReferenceBound) + ", relative):", kReferenceBound);
+  print_comparison(last, "unsplit", "f64", "3 steps in f64 against the unsplit step on one device (bound " + scientific(kReferenceBound) + ", relative):", kReferenceBound);
   if (const tensor::DType narrow = subject.lowered.strategy.settings.dtype; last.ended == runtime::Ended::finished && tensor::is_narrow(narrow)) {
     last = against_unsplit(session, subject, narrow, options, interrupt, cuda);
-    tell(last, "unsplit", dtype, "3 steps in " + dtype + " against the unsplit step in f64 on one device (bound " + scientific(kReferenceBoundNarrow) + " of the loss, relative; parameters are not compared):", kReferenceBoundNarrow);
+    print_comparison(last, "unsplit", dtype, "3 steps in " + dtype + " against the unsplit step in f64 on one device (bound " + scientific(kReferenceBoundNarrow) + " of the loss, relative; parameters are not compared):", kReferenceBoundNarrow);
   }
   if (last.ended == runtime::Ended::finished && cuda != nullptr) {
     const tensor::DType own = subject.lowered.strategy.settings.dtype;
     const bool f64 = own == tensor::DType::f64;
     const double bound = f64 ? kReferenceBound : tensor::is_narrow(own) ? kReferenceBoundNarrow : kReferenceBoundF32;
     last = against_cpu(session, subject, options, interrupt, *cuda, f64);
-    tell(last, "cpu", dtype, "3 steps in " + dtype + " on " + cuda->name + " against the same program on the CPU (bound " + scientific(bound) + ", relative" + (f64 ? "" : "; not of parameters") + "):", bound);
+    print_comparison(last, "cpu", dtype, "3 steps in " + dtype + " on " + cuda->name + " against the same program on the CPU (bound " + scientific(bound) + ", relative" + (f64 ? "" : "; not of parameters") + "):", bound);
   } else if (last.ended == runtime::Ended::finished) {
     last = against_sequential(session, subject, options, interrupt);
-    tell(last, "same microbatches", dtype, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", 0);
+    print_comparison(last, "same microbatches", dtype, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", 0);
   }
   if (!within) session.sink().report(Code::reference_differs, subject.lowered.strategy.settings.loc, "the program does not compute the results of the one-device step");
   const bool interrupted = last.ended == runtime::Ended::stopped;

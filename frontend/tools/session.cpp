@@ -20,7 +20,7 @@ Session::Session(Console& console, const Arguments& arguments)
   std::optional<directive::Platform> device;
   if (!arguments.device.empty()) device = arguments.device == "cuda" ? directive::Platform::cuda : directive::Platform::cpu;
   const auto attention = console.environment.find("PIPER_CUDA_ATTENTION");
-  compilation_.set_device(device, attention != console.environment.end() && attention->second == "own");
+  compilation_.set_device(device, attention != console.environment.end() && attention->second == "builtin");
 }
 
 std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {

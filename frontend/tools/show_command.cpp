@@ -161,14 +161,14 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
     const passes::Most largest = passes::peak_memory(planned);
     return bytes_text(largest.bytes) + " on " + std::string(planned.context->text(planned.plan->roles[largest.role].name));
   };
-  constexpr std::size_t kMost = 16;  // each is compiled anew
+  constexpr std::size_t kMax = 16;  // each is compiled anew
   std::string text;
   std::size_t found = 0;
   for (std::size_t i = 0; i < directives.size(); ++i) {
     const std::optional<std::string> line = removable(directives[i], session.context().symbols);
     directive::Directive whole = directives[i];
     const std::optional<std::string> cut = made_whole(whole);
-    if ((!line && !cut) || ++found > kMost) continue;
+    if ((!line && !cut) || ++found > kMax) continue;
     DiagnosticSink unread(session.context().locations);  // the program itself was reported; and an order may name `R`, which does not exist then
     Session::Subject other = subject;
     std::vector<directive::Directive>& lines = other.lowered.strategy.directives;
@@ -183,7 +183,7 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
     if (text.empty()) text = "\nlargest arena " + most(dag) + "\n";
     text += (line ? "without `" + *line + "`" : *cut) + ": " + (without ? most(*without) : "the order would name what is not there") + "\n";
   }
-  if (found > kMost) text += "and " + std::to_string(found - kMost) + " further lines that were not tried\n";
+  if (found > kMax) text += "and " + std::to_string(found - kMax) + " further lines that were not tried\n";
   return text;
 }
 

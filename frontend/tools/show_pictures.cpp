@@ -16,8 +16,8 @@
 namespace piper::tools {
 namespace {
 
-constexpr std::size_t kMostTold = 5;         // of broken lines
-constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
+constexpr std::size_t kMaxTold = 5;         // of broken lines
+constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
 
 /// As it is asked for: `zbv -D p=4 -D m=8`.
 std::string title_of(const Arguments& arguments) {
@@ -70,9 +70,9 @@ int show_metrics(Session& session, const std::string& folder) {
   std::string path = folder + "/metrics.jsonl";
   std::error_code error;
   const bool pipe = std::filesystem::is_fifo(path, error);  // in the folder of a run it has no writer
-  source::ReadResult read = pipe ? source::ReadResult{std::nullopt, "it is no plain file", 0} : session.console().files.read(path, kMostBytes);
+  source::ReadResult read = pipe ? source::ReadResult{std::nullopt, "it is no plain file", 0} : session.console().files.read(path, kMaxBytes);
   if (!read.text && !pipe) {
-    source::ReadResult file = session.console().files.read(folder, kMostBytes);
+    source::ReadResult file = session.console().files.read(folder, kMaxBytes);
     if (file.text) path = folder, read = std::move(file);
   }
   if (!read.text) {
@@ -89,10 +89,10 @@ int show_metrics(Session& session, const std::string& folder) {
         .hint("`piper train --out DIR` writes a line after each step");
     return session.finish();
   }
-  for (std::size_t i = 0; i < broken.size() && i < kMostTold; ++i) {
+  for (std::size_t i = 0; i < broken.size() && i < kMaxTold; ++i) {
     auto&& builder = session.sink().report(Code::metrics_line_broken, SourceRange(), "line {} of `{}` is left out: {}", broken[i].line, path, broken[i].reason);
     if (broken[i].cut_off) builder.hint("it is the last one and has no line break: the run ended while it was written");
-    if (i + 1 == kMostTold && broken.size() > kMostTold) builder.hint("{} more are left out", broken.size() - kMostTold);
+    if (i + 1 == kMaxTold && broken.size() > kMaxTold) builder.hint("{} more are left out", broken.size() - kMaxTold);
   }
   const std::string& format = session.arguments().format;
   session.write(format == "json"  ? pictures::metrics_json(metrics)

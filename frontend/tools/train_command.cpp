@@ -158,9 +158,9 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     return end_interrupted(session, subject, result, 0);
   }
   // The first of several processes keeps and prints the results.
-  const bool tells = cuda == nullptr || cuda->rank() == 0;
+  const bool prints = cuda == nullptr || cuda->rank() == 0;
   std::string kept;
-  if (tells && !session.arguments().out_folder.empty()) {
+  if (prints && !session.arguments().out_folder.empty()) {
     if (const auto failure = runtime::keep_earlier_metrics(session.arguments().out_folder, kept)) {
       report_failure(session, *failure, made->training.settings.loc);
       return session.finish();
@@ -169,12 +169,12 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
   if (!kept.empty()) session.words() << "the metrics of the run before are kept in " << kept << "\n";
-  if (tells) print_start(session.words(), subject, *made);
+  if (prints) print_start(session.words(), subject, *made);
   runtime::TrainOptions options;
-  if (tells) options.out_folder = session.arguments().out_folder;
+  if (prints) options.out_folder = session.arguments().out_folder;
   options.columns = console.columns;
   options.memory = largest_arena(made->training);
-  if (tells) options.write = [&](const std::string& text) {
+  if (prints) options.write = [&](const std::string& text) {
     console.err << text;
     console.err.flush();
   };
@@ -188,7 +188,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   session.words().clear();
   if (result.failure) {
     // Training succeeded: its results are kept.
-    if (result.trained && tells) {
+    if (result.trained && prints) {
       write_recorded(session, subject, *made);
       print_end(session.words(), result, {}, std::nullopt);
     }
@@ -197,7 +197,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   }
   if (cuda != nullptr && cuda->group != nullptr) cuda->group->leave();
   for (const runtime::Failure& warning : made->executor->warnings()) report_failure(session, warning, made->training.settings.loc);
-  if (!tells) {
+  if (!prints) {
     const int code = session.finish();
     return result.ended == runtime::Ended::stopped ? static_cast<int>(kInterrupted) : code;
   }

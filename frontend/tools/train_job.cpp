@@ -18,7 +18,7 @@ namespace piper::tools {
 namespace {
 
 /// The place of an action in the files of the session; invalid where it has none.
-SourceRange range_of(Session& session, const runtime::Place& place) {
+SourceRange range_of(Session& session, const runtime::ActionLocation& place) {
   if (place.line == 0 || place.file.empty()) return {};
   SourceTable& files = session.context().locations.files();
   const FileId file = files.add_without_text(place.file);
@@ -113,8 +113,8 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
     runtime::Failure failure;
     if ((*data)->kind == directive::Data::Kind::arrays) {
       // An error in a file is reported once, even if the held-out samples are those of training.
-      const bool told = !readable && data == &settings.held_out && settings.data && settings.data->path == (*data)->path;
-      if (told) continue;
+      const bool reported = !readable && data == &settings.held_out && settings.data && settings.data->path == (*data)->path;
+      if (reported) continue;
       if (const auto rows = read_arrays(session, lowered.model, **data, failure)) {
         readable = batches_fit(session, lowered, **data, *rows, Code::short_held_out_batch) && readable;
         continue;

@@ -23,8 +23,8 @@ using dag::Dag;
 using dag::Level;
 using dag::PortKind;
 
-constexpr std::size_t kMostNamed = 3;    // values of a body that are called by their names
-constexpr std::size_t kMostRanks = 16;   // whose orders are shown
+constexpr std::size_t kMaxNamed = 3;    // values of a body that are called by their names
+constexpr std::size_t kMaxRanks = 16;   // whose orders are shown
 constexpr std::size_t kLongest = 130;    // characters of an order
 
 class DagView {
@@ -165,7 +165,7 @@ class DagView {
     std::string text;
     for (const auto& [kind, all] : kinds) {
       text += text.empty() ? "" : ", ";
-      text += kind == PortKind::data && all.count <= kMostNamed ? all.names : kind_text(kind, all.count) + " " + bytes_text(all.bytes);
+      text += kind == PortKind::data && all.count <= kMaxNamed ? all.names : kind_text(kind, all.count) + " " + bytes_text(all.bytes);
     }
     return text;
   }
@@ -215,8 +215,8 @@ class DagView {
       std::string line = all.substr(at, end - at);
       at = end + 1;
       if (rank < table.rows.size() && line.size() > kLongest) line = line.substr(0, line.rfind(' ', kLongest)) + " ... " + std::to_string(table.rows[rank].ops.size()) + " in all";
-      if (rank < kMostRanks || rank >= table.rows.size()) os_ << line << "\n";
-      if (rank + 1 == table.rows.size() && rank >= kMostRanks) os_ << "... " << counted(rank + 1 - kMostRanks, "rank") << " more\n";
+      if (rank < kMaxRanks || rank >= table.rows.size()) os_ << line << "\n";
+      if (rank + 1 == table.rows.size() && rank >= kMaxRanks) os_ << "... " << counted(rank + 1 - kMaxRanks, "rank") << " more\n";
     }
   }
 

@@ -10,7 +10,7 @@
 namespace piper::views {
 namespace {
 
-constexpr std::size_t kMostDigits = 15;
+constexpr std::size_t kMaxDigits = 15;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool in_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -50,7 +50,7 @@ std::optional<Index> index_at(std::string_view text, std::size_t i) {
   Index index{.of = indexed(text, i), .begin = i, .end = i};
   while (index.end < text.size() && is_digit(text[index.end])) ++index.end;
   const std::size_t length = index.end - i;
-  if (index.of.empty() || length > kMostDigits || (length > 1 && text[i] == '0')) return std::nullopt;
+  if (index.of.empty() || length > kMaxDigits || (length > 1 && text[i] == '0')) return std::nullopt;
   if (text[i - 1] == ' ' && measure_end(text, i) != index.end) return std::nullopt;
   std::from_chars(text.data() + i, text.data() + index.end, index.value);
   return index;

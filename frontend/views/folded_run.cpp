@@ -6,8 +6,8 @@
 namespace piper::views {
 namespace {
 
-constexpr std::size_t kMostSaid = 4;
-constexpr std::size_t kMostNamed = 60;  // characters of a line in statements about it
+constexpr std::size_t kMaxSaid = 4;
+constexpr std::size_t kMaxNamed = 60;  // characters of a line in statements about it
 
 /// The index with the word before it, as in the line: `stage[0]`, `mb: 3`; from where the name begins if it follows another number.
 std::string_view shown(std::string_view line, const Index& index) {
@@ -35,7 +35,7 @@ std::string_view subject(std::string_view line) {
   if (const std::size_t colon = line.find(": "); colon < line.find('[')) end = std::min(end, colon);
   line = line.substr(0, end);
   if (line.ends_with(',')) line.remove_suffix(1);
-  const std::size_t cut = line.size() > kMostNamed ? line.rfind(' ', kMostNamed) : std::string_view::npos;
+  const std::size_t cut = line.size() > kMaxNamed ? line.rfind(' ', kMaxNamed) : std::string_view::npos;
   return line.substr(0, cut);
 }
 
@@ -56,7 +56,7 @@ bool FoldedRun::learn(std::size_t at) {
   }
   learn_names();
   find_moves_said();
-  return moves_said_.size() <= kMostSaid;
+  return moves_said_.size() <= kMaxSaid;
 }
 
 bool FoldedRun::go_on(std::size_t at) const {
@@ -186,7 +186,7 @@ bool FoldedRun::take(std::size_t at) {
       if (!update(taken[slots_[slot++]], now[u], at + i - now[u].back)) return false;
     }
   }
-  if (moves_said_.size() + num_taken_said(taken) > kMostSaid) return false;
+  if (moves_said_.size() + num_taken_said(taken) > kMaxSaid) return false;
   taken_ = std::move(taken);
   return true;
 }

@@ -10,8 +10,8 @@
 namespace piper::views {
 namespace {
 
-constexpr std::size_t kMostPeriods = 96;  // of a line that occurs often, its next occurrences that may begin the run again
-constexpr std::size_t kLeastSaved = 3;    // lines
+constexpr std::size_t kMaxPeriods = 96;  // of a line that occurs often, its next occurrences that may begin the run again
+constexpr std::size_t kMinSaved = 3;    // lines
 std::string name(std::string_view line) { return "`" + std::string(subject(line)) + "`"; }
 
 class Folder {
@@ -57,8 +57,8 @@ class Folder {
     const char first = lines_.text(begin).substr(lines_.indent(begin), 1).empty() ? ' ' : lines_.text(begin)[lines_.indent(begin)];
     if (first == '}' || first == ')') return best;  // it ends the run before it
     end = std::min(end, lines_.end(begin));
-    std::size_t tried = 0, saved = kLeastSaved - 1;
-    for (std::size_t again = lines_.next(begin); again < end && tried < kMostPeriods; again = lines_.next(again), ++tried) {
+    std::size_t tried = 0, saved = kMinSaved - 1;
+    for (std::size_t again = lines_.next(begin); again < end && tried < kMaxPeriods; again = lines_.next(again), ++tried) {
       const std::size_t period = again - begin;
       if (end - begin < period + saved + 1) break;  // a longer one cannot save more
       FoldedRun run(lines_, begin, period);

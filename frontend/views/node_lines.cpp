@@ -13,7 +13,7 @@ using dag::Dag;
 using dag::Node;
 using dag::NodeId;
 
-constexpr std::size_t kMostRead = 5;    // that a long line names one by one
+constexpr std::size_t kMaxRead = 5;    // that a long line names one by one
 constexpr std::size_t kLongest = 130;   // characters of the inputs of a node
 
 class NodeLines {
@@ -63,7 +63,7 @@ class NodeLines {
     std::vector<std::string> texts;
     std::size_t length = 0;
     for (const Reading& each : all) length += texts.emplace_back(reading(each)).size();
-    const std::size_t shown = length > kLongest && all.size() > kMostRead ? kMostRead - 2 : all.size();
+    const std::size_t shown = length > kLongest && all.size() > kMaxRead ? kMaxRead - 2 : all.size();
     std::string text;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (i == shown) text += ", ... " + std::to_string(texts.size() - shown - 1) + " more";

@@ -16,8 +16,8 @@ namespace {
 using dag::Dag;
 using dag::NodeId;
 
-constexpr std::size_t kMostRoles = 16;  // that are shown
-constexpr std::size_t kMostNamed = 3;   // streams, and operations of a communicator, that are called by their names
+constexpr std::size_t kMaxRoles = 16;  // that are shown
+constexpr std::size_t kMaxNamed = 3;   // streams, and operations of a communicator, that are called by their names
 
 class PlanLines {
  public:
@@ -31,8 +31,8 @@ class PlanLines {
     const std::vector<std::string> names = dag::communicator_names(dag_, *dag_.plan);
     for (std::size_t i = 0; i < names.size(); ++i) communicator(dag_.plan->communicators[i], names[i]);
     const std::vector<passes::MemoryRow> memory = passes::memory_table(dag_);
-    for (std::size_t i = 0; i < memory.size() && i < kMostRoles; ++i) role(dag_.plan->roles[i], memory[i]);
-    if (memory.size() > kMostRoles) os_ << "... " << counted(memory.size() - kMostRoles, "role") << " more\n";
+    for (std::size_t i = 0; i < memory.size() && i < kMaxRoles; ++i) role(dag_.plan->roles[i], memory[i]);
+    if (memory.size() > kMaxRoles) os_ << "... " << counted(memory.size() - kMaxRoles, "role") << " more\n";
   }
 
  private:
@@ -59,7 +59,7 @@ class PlanLines {
     }
     std::string text;
     const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
-    if (classes.size() <= kMostNamed) {
+    if (classes.size() <= kMaxNamed) {
       for (const std::size_t each : classes) add(dag_.name(classes_[each].members[0], index_text(dag_, classes_[each].at)));
     } else {
       for (const auto& [kind, count] : kinds) add(std::to_string(count) + " of " + std::string(dag::kind_name(kind)));
@@ -96,7 +96,7 @@ class PlanLines {
     std::string text;
     for (const auto& [count, some] : streams) {
       text += (text.empty() ? "" : ", ") + std::to_string(count) + " on ";
-      if (some.size() > kMostNamed) {
+      if (some.size() > kMaxNamed) {
         text += "each of " + std::to_string(some.size()) + " streams";
       } else {
         for (std::size_t i = 0; i < some.size(); ++i) text += (i == 0 ? "" : i + 1 == some.size() ? " and on " : ", on ") + name(dag_.streams[some[i]].name);

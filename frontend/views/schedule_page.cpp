@@ -61,8 +61,8 @@ void look_at_all(const source::FileSystem& files, std::span<const std::string> s
       page.all.push_back(std::move(*compared));
       return;
     }
-    const std::vector<Diagnostic> told = sink.sorted();
-    page.without += "without " + other + (told.empty() ? "" : ": " + told.front().message) + "\n";
+    const std::vector<Diagnostic> reported = sink.sorted();
+    page.without += "without " + other + (reported.empty() ? "" : ": " + reported.front().message) + "\n";
   };
   look(page.name);
   for (const std::string& other : schedules) {

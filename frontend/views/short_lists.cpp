@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kLongest = 200;      // characters of a line that is not changed
 constexpr std::size_t kLongestList = 600;  // of a list in its line
-constexpr std::size_t kLeastItems = 8;
+constexpr std::size_t kMinItems = 8;
 constexpr std::size_t kIndent = 4;
 
 /// The position after the quoted text at `i`.
@@ -74,7 +74,7 @@ void shorten(std::string_view line, const std::function<std::string(std::string_
     }
     if (line[i++] != '(') continue;
     const List list = read_list(line, i);
-    if (list.count < kLeastItems) continue;
+    if (list.count < kMinItems) continue;
     out.append(line.substr(written, i - written));
     write_list(fold(list.items), indent, out);
     written = i = list.end;

@@ -48,7 +48,7 @@ std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag
   passes::ActionCosts actions = service::costs_of(dag, costs.actions.value_or(service::MeasuredCosts()), sink);
   if (costs.machine) {
     actions.machine = costs.machine->machine;
-    service::tell_small_devices(*actions.machine, dag, sink);
+    service::report_small_devices(*actions.machine, dag, sink);
   }
   report_assumed_rates(dag, actions, sink);
   return passes::simulate_actions(dag, actions);

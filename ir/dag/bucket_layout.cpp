@@ -55,8 +55,8 @@ std::vector<SquaredPart> norm_order(const Dag& dag) {
   return order;
 }
 
-std::vector<ParamPlace> param_places(const Dag& dag) {
-  std::vector<ParamPlace> places(dag.params.size());
+std::vector<BucketPosition> bucket_positions(const Dag& dag) {
+  std::vector<BucketPosition> places(dag.params.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     const std::vector<tensor::ParamId>& params = dag.buckets[b].params;
     for (std::uint32_t i = 0; i < params.size(); ++i) places[params[i].index()] = {BucketId::at(b), i};

@@ -18,7 +18,7 @@
 namespace piper::dag {
 
 /// Slots of an optimizer and the master weights.
-inline constexpr std::int64_t kMostSlots = directive::Optimizer::kMaxSlots + 1;
+inline constexpr std::int64_t kMaxStateSlots = directive::Optimizer::kMaxSlots + 1;
 
 /// The state of a bucket that is always on a device. A slot is one tensor of optimizer state per parameter.
 enum class BucketState : std::uint8_t { parameters, gradients, slot };
@@ -65,10 +65,10 @@ struct SquaredPart {
 std::vector<SquaredPart> norm_order(const Dag& dag);
 
 /// The bucket of a parameter and its position in it. Invalid bucket: in none.
-struct ParamPlace {
+struct BucketPosition {
   BucketId bucket;
   std::uint32_t index = 0;
 };
-std::vector<ParamPlace> param_places(const Dag& dag);
+std::vector<BucketPosition> bucket_positions(const Dag& dag);
 
 }  // namespace piper::dag

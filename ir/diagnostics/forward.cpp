@@ -20,7 +20,7 @@ void forward(const DiagnosticSink& from, DiagnosticSink& to) {
   if (from.empty()) return;
   const std::vector<Diagnostic> found = from.sorted();
   struct Place {
-    std::size_t errors = 0, told = 0;
+    std::size_t errors = 0, reported = 0;
   };
   std::map<std::pair<Code, SourceRange>, Place> places;
   for (const Diagnostic& diagnostic : found) ++places[{diagnostic.code, diagnostic.range}].errors;
@@ -31,8 +31,8 @@ void forward(const DiagnosticSink& from, DiagnosticSink& to) {
     std::size_t more = 0;
     if (error && diagnostic.range.valid()) {
       Place& place = places[{diagnostic.code, diagnostic.range}];
-      if (place.told == kShownPerPlace) continue;
-      if (++place.told == kShownPerPlace) more = place.errors - place.told;
+      if (place.reported == kShownPerPlace) continue;
+      if (++place.reported == kShownPerPlace) more = place.errors - place.reported;
     }
     if (error && shown == kShownErrors) {
       hidden += more + 1;

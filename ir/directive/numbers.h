@@ -14,12 +14,12 @@
 namespace piper::directive {
 
 /// The upper bound of all counts.
-inline constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int64_t kMaxCounted = std::numeric_limits<std::int32_t>::max();
 
 struct Number {
   std::string_view what;       // its name in messages
-  std::int64_t least = 1, most = kMostCounted;
-  std::string_view rule = {};  // shown for a refused value unless it is above kMostCounted; empty: the bounds are shown
+  std::int64_t least = 1, most = kMaxCounted;
+  std::string_view rule = {};  // shown for a refused value unless it is above kMaxCounted; empty: the bounds are shown
   std::string_view hint = {};
   Code code = Code::not_positive;
 

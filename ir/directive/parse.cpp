@@ -19,7 +19,7 @@ namespace {
 constexpr int kMaxDepth = 200;
 
 std::uint32_t small(TextReader& reader, std::string_view what, std::int64_t low = 0) {
-  return static_cast<std::uint32_t>(reader.integer(what, low, kMostCounted));
+  return static_cast<std::uint32_t>(reader.integer(what, low, kMaxCounted));
 }
 
 /// A communication, after the dot.
@@ -244,15 +244,15 @@ Data parse_data(TextReader& reader) {
   while (!reader.failed() && !reader.at(")")) {
     if (reads || reader.previous().text != "(") reader.expect(",");
     if (at_field(reader, "batch")) {
-      data.batch = reader.integer("a number of samples", 0, kMostCounted);
+      data.batch = reader.integer("a number of samples", 0, kMaxCounted);
     } else if (at_field(reader, "batches")) {
-      data.batches = reader.integer("a number of batches", 0, kMostCounted);
+      data.batches = reader.integer("a number of batches", 0, kMaxCounted);
     } else if (at_field(reader, "classes")) {
       data.classes = reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());
     } else {
       const Symbol name = reader.symbol("a dimension");
       reader.expect(":");
-      data.extents.emplace_back(name, reader.integer("an extent", 0, kMostCounted));
+      data.extents.emplace_back(name, reader.integer("an extent", 0, kMaxCounted));
     }
   }
   reader.expect(")");

@@ -273,7 +273,7 @@ tensor::Type TextReader::type() {
     }
     elements *= dim.extent;
     type.dims.push_back(dim);
-    if (type.dims.size() > tensor::kMostDims) fail(Code::number_out_of_range, where, "this type has more than `{}` dimensions", tensor::kMostDims);
+    if (type.dims.size() > tensor::kMaxDims) fail(Code::number_out_of_range, where, "this type has more than `{}` dimensions", tensor::kMaxDims);
     if (!at("]")) expect(",");
   }
   expect("]");

@@ -22,7 +22,7 @@ Type without(const Type& type, std::span<const Symbol> dims) {
 }
 
 std::string check_type(const Type& type, const SymbolTable& symbols) {
-  if (type.dims.size() > kMostDims) return "a type has " + std::to_string(type.dims.size()) + " dimensions, and at most " + std::to_string(kMostDims) + " may stand in one";
+  if (type.dims.size() > kMaxDims) return "a type has " + std::to_string(type.dims.size()) + " dimensions, and at most " + std::to_string(kMaxDims) + " may stand in one";
   for (std::size_t i = 0; i < type.dims.size(); ++i) {
     const Dim& dim = type.dims[i];
     const std::string name = "`" + std::string(symbols.text(dim.name)) + "`";
@@ -32,7 +32,7 @@ std::string check_type(const Type& type, const SymbolTable& symbols) {
       if (type.dims[j].name == dim.name) return "dimension " + name + " occurs twice in `" + print(type, symbols) + "`";
     }
   }
-  if (type.elements() > kMostElements) return "`" + print(type, symbols) + "` has more than 2^48 elements";
+  if (type.elements() > kMaxElements) return "`" + print(type, symbols) + "` has more than 2^48 elements";
   return {};
 }
 

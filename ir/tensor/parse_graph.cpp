@@ -227,7 +227,7 @@ class GraphParser {
   RegionId region() {
     RegionId region;
     // The language nests calls far less deep; the limit bounds the recursion of printers.
-    constexpr int kMostDepth = 256;
+    constexpr int kMaxDepth = 256;
     int depth = 0;
     do {
       const Symbol name = in_.name(false);
@@ -235,7 +235,7 @@ class GraphParser {
       const auto index = in_.number<std::uint32_t>();
       in_.expect("]");
       if (in_.failed()) return {};
-      if (++depth > kMostDepth) return in_.fail("regions nest deeper than 256"), RegionId();
+      if (++depth > kMaxDepth) return in_.fail("regions nest deeper than 256"), RegionId();
       region = graph_.regions.child(region, name, index);
     } while (in_.take("."));
     return region;

@@ -115,21 +115,21 @@ class Header {
   void elements() {
     const auto differs = [&](tensor::DType dtype) { return is_floating(dtype) && dtype != settings_.dtype; };
     const auto sum_differs = [&](tensor::DType dtype) { return is_floating(dtype) && dtype != tensor::wide(settings_.dtype); };
-    const auto tell = [&](LocId loc, std::string_view what, Symbol name, const tensor::Type& type) {
+    const auto report_type = [&](LocId loc, std::string_view what, Symbol name, const tensor::Type& type) {
       facts_.sink.report(Code::header_differs, loc, "the train computes in `{}`, and {} `{}` is `{}`", tensor::dtype_name(settings_.dtype), what, facts_.text(name), show(type));
     };
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
-      if (differs(dag_.param_types[p].dtype)) tell(dag_.params[p].loc, "parameter", dag_.params[p].name, dag_.param_types[p]);
+      if (differs(dag_.param_types[p].dtype)) report_type(dag_.params[p].loc, "parameter", dag_.params[p].name, dag_.param_types[p]);
     }
     for (std::size_t i = 0; i < dag_.inputs.size() && !facts_.enough(); ++i) {
       const bool wrong_type = is_weight(tensor::InputId::at(i)) ? sum_differs(dag_.input_types[i].dtype) : differs(dag_.input_types[i].dtype);
-      if (wrong_type) tell(dag_.inputs[i].loc, "input", dag_.inputs[i].name, dag_.input_types[i]);
+      if (wrong_type) report_type(dag_.inputs[i].loc, "input", dag_.inputs[i].name, dag_.input_types[i]);
     }
     for (const dag::Body& body : dag_.bodies) {
       for (const dag::BodyPort& port : body.outputs) {
         if (facts_.enough()) return;
         if (port.kind != PortKind::loss_sum || !sum_differs(body.graph.type(port.value).dtype)) continue;
-        tell(dag_.losses[port.loss.index()].loc, "the sum of loss", dag_.losses[port.loss.index()].name, body.graph.type(port.value));
+        report_type(dag_.losses[port.loss.index()].loc, "the sum of loss", dag_.losses[port.loss.index()].name, body.graph.type(port.value));
       }
     }
   }
@@ -172,15 +172,15 @@ class Header {
 
   /// The target that a loss ignores is the one that its bodies ignore.
   void masks() {
-    std::vector<bool> told(dag_.losses.size(), false);
+    std::vector<bool> reported(dag_.losses.size(), false);
     for (std::size_t b = 0; b < dag_.bodies.size(); ++b) {
       const dag::Body& body = dag_.bodies[b];
       if (body.graph.nodes().empty()) continue;  // a signature only
       for (const dag::BodyPort& port : body.outputs) {
-        if (port.kind != PortKind::loss_sum || told[port.loss.index()]) continue;
+        if (port.kind != PortKind::loss_sum || reported[port.loss.index()]) continue;
         Masked found;
         find_mask(body.graph, port.value, found);
-        told[port.loss.index()] = !agrees(body, dag_.losses[port.loss.index()], found, facts_.shared_body[b]);
+        reported[port.loss.index()] = !agrees(body, dag_.losses[port.loss.index()], found, facts_.shared_body[b]);
       }
     }
   }

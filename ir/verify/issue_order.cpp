@@ -28,7 +28,7 @@ class IssueOrder {
       }
     }
     const auto stuck = std::find_if(pending.begin(), pending.end(), [](std::uint32_t count) { return count > 0; });
-    if (stuck != pending.end()) tell(static_cast<std::uint32_t>(stuck - pending.begin()), pending);
+    if (stuck != pending.end()) report_stuck(static_cast<std::uint32_t>(stuck - pending.begin()), pending);
   }
 
  private:
@@ -81,7 +81,7 @@ class IssueOrder {
   }
 
   /// Walks back along units that have not happened until one repeats.
-  void tell(std::uint32_t at, const std::vector<std::uint32_t>& pending) {
+  void report_stuck(std::uint32_t at, const std::vector<std::uint32_t>& pending) {
     std::vector<const Link*> waits(n_, nullptr);  // for each unit that has not happened, one that it waits for
     for (const Link& link : links_) {
       if (pending[link.from] > 0) waits[link.to] = &link;

@@ -75,7 +75,7 @@ class Machine {
   }
 
   /// Reports a cycle: follows waits until an action repeats.
-  void tell() {
+  void report_deadlock() {
     std::uint32_t at = 0;
     while (has_ended_[at]) ++at;
     std::vector<std::uint32_t> seen(n_, kNone);
@@ -196,9 +196,9 @@ bool check_progress(PlanFacts& plan) {
   }
   Machine plain(plan, false);
   if (plain.run()) {
-    limited.tell();
+    limited.report_deadlock();
   } else {
-    plain.tell();
+    plain.report_deadlock();
   }
   return false;
 }

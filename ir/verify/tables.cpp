@@ -85,7 +85,7 @@ class Tables {
     }
     const auto exists = [&](NodeId node) { return inside(node, dag_.nodes); };
     const bool have_members = every(dag_.comms, [&](const dag::Comm& comm) { return !comm.members.empty() && std::all_of(comm.members.begin(), comm.members.end(), exists); });
-    if (!have_members) return tell_comms();
+    if (!have_members) return notify_comms();
     if (!nodes()) return false;
     const bool join_nodes = every(dag_.temporal, [&](const auto& edge) { return exists(edge.first) && exists(edge.second); });
     if (!join_nodes) return fail("a temporal edge refers to a node that does not exist");
@@ -169,7 +169,7 @@ class Tables {
   }
 
   /// The first error.
-  bool tell_comms() {
+  bool notify_comms() {
     for (const dag::Comm& comm : dag_.comms) {
       if (comm.members.empty()) return fail("a communication has no members");
       for (const NodeId member : comm.members) {
@@ -274,7 +274,7 @@ class Tables {
       }
       return good;
     });
-    if (!fit) return tell_outputs();
+    if (!fit) return notify_outputs();
     for (std::size_t i = 0; i < n; ++i) {
       facts_.output_base[i + 1] += facts_.output_base[i];
       const NodeKind kind = facts_.kind[i];
@@ -300,7 +300,7 @@ class Tables {
     }
   }
 
-  void tell_outputs() {
+  void notify_outputs() {
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
       const Node& node = dag_.nodes[i];
       const std::uint32_t expected = implied_outputs(dag_, node);

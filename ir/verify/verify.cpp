@@ -41,7 +41,7 @@ class RoleChecks {
     void (RoleChecks::*run)();
     bool of_right_plans;  // it adds no information if the plan has other errors
   };
-  /// The list of these checks: `roles_hold` runs them without reports, `tell_roles` reports errors, one check after the other.
+  /// The list of these checks: `roles_hold` runs them without reports, `notify_roles` reports errors, one check after the other.
   static const std::array<Check, 3> kAll;
 
   RoleChecks(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), reports_(reports), view_(plan), before_(plan), memory_(plan, sums, reports), windows_(plan) {}
@@ -144,7 +144,7 @@ bool holds(const Facts& facts) {
 }
 
 /// The same checks one after the other, each over all roles.
-bool tell_roles(PlanFacts& plan, const Sums& sums) {
+bool notify_roles(PlanFacts& plan, const Sums& sums) {
   const Reports reports = plan.facts.reports();
   if (!operands_fit(plan, reports) || !check_progress(plan)) return false;
   // Here ranks need not issue their actions in the global order, so it implies no temporal edge.
@@ -182,7 +182,7 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
     return false;
   }
   PlanFacts plan(facts);
-  if (!check_plan_shape(plan) || !tell_roles(plan, Sums(facts))) return false;
+  if (!check_plan_shape(plan) || !notify_roles(plan, Sums(facts))) return false;
   check_measures(facts);
   return facts.ok();
 }

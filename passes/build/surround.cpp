@@ -40,7 +40,7 @@ void add_loss_reports(Dag& dag, Loads& loads) {
 }  // namespace
 
 Contributions::Contributions(const Dag& dag) {
-  const std::vector<ParamPlace> places = param_places(dag);
+  const std::vector<BucketPosition> places = bucket_positions(dag);
   std::size_t slots = 0;
   for (const Bucket& bucket : dag.buckets) {
     first_slot_.push_back(slots);
@@ -48,14 +48,14 @@ Contributions::Contributions(const Dag& dag) {
     slots += bucket.params.size() * owners_.back();
   }
   // Per body its gradient outputs, so that a node costs time only for its contributions.
-  std::vector<std::vector<std::pair<std::uint32_t, ParamPlace>>> grads(dag.bodies.size());
+  std::vector<std::vector<std::pair<std::uint32_t, BucketPosition>>> grads(dag.bodies.size());
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
     for (std::uint32_t o = 0; o < dag.bodies[b].outputs.size(); ++o) {
       const BodyPort& port = dag.bodies[b].outputs[o];
       if (port.kind == PortKind::grad) grads[b].push_back({o, places[port.param.index()]});
     }
   }
-  const auto slot_of = [&](const Node& node, const ParamPlace& place) {
+  const auto slot_of = [&](const Node& node, const BucketPosition& place) {
     return first_slot_[place.bucket.index()] + place.index * owners_[place.bucket.index()] + owner_of(dag.buckets[place.bucket.index()], node.devices);
   };
   first_.assign(slots + 1, 0);
@@ -75,7 +75,7 @@ Contributions::Contributions(const Dag& dag) {
 }
 
 void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
-  const std::vector<ParamPlace> places = param_places(dag);
+  const std::vector<BucketPosition> places = bucket_positions(dag);
   NodePolls polls(dag.context->cancellation);
   for (const Node& node : dag.nodes) {
     polls.visit();
@@ -83,7 +83,7 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
     const std::vector<BodyPort>& inputs = dag.bodies[node.body.index()].inputs;
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].kind != PortKind::param) continue;
-      const ParamPlace place = places[inputs[i].param.index()];
+      const BucketPosition place = places[inputs[i].param.index()];
       const Bucket& bucket = dag.buckets[place.bucket.index()];
       Input& edge = dag.edges[node.first_input + i];
       edge.source = {{}, place.index};

@@ -227,7 +227,7 @@ NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t owner, std::spa
 /// Parameters sharded at rest are gathered as the previous step left them: one all-gather per owner that reads them, for the whole step.
 void CommunicationBuilder::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
   if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.shards_parameters(bucket); })) return;
-  const std::vector<ParamPlace> places = param_places(dag_);
+  const std::vector<BucketPosition> places = bucket_positions(dag_);
   std::vector<std::vector<bool>> read(dag_.buckets.size());
   for (std::size_t b = 0; b < read.size(); ++b) read[b].resize(dag_.buckets[b].owners.size());
   for (const Node& node : dag_.nodes) {

@@ -188,7 +188,7 @@ class Application {
     before_ = 0;
     gathered_.clear();
     gathers_before_ = out_.gathers.size();
-    wider_told_ = false;
+    wider_reported_ = false;
     const std::size_t errors = sink_.error_count();
     Units previous, last;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
@@ -313,7 +313,7 @@ class Application {
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
       const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
-      if (wider && std::exchange(wider_told_, true)) return;  // an error of the rank, not of each operation
+      if (wider && std::exchange(wider_reported_, true)) return;  // an error of the rank, not of each operation
       return reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
     }
     if (op.part == CommClass::gather) return find_gathers();
@@ -379,15 +379,15 @@ class Application {
     if (named.empty()) return reports_.no_communication({*order_, op, *rank_}, nodes_.front());
     std::sort(named.begin(), named.end());
     named.erase(std::unique(named.begin(), named.end()), named.end());
-    bool told = false;
+    bool reported = false;
     for (const Named& one : named) {
       const auto [first, fresh] = named_.try_emplace(one, Spot{op.loc, members_});
-      if (!fresh && !told) {
+      if (!fresh && !reported) {
         reports_.repeated_communication({*order_, op, *rank_}, first->second.loc);
-        told = true;
+        reported = true;
       }
     }
-    if (told) return;
+    if (reported) return;
     named.erase(std::unique(named.begin(), named.end(), [](const Named& x, const Named& y) { return x.comm == y.comm; }), named.end());
     for (const Named& one : named) {
       if (LocId& first = out_.loc[one.comm.index()]; first.valid()) {
@@ -533,7 +533,7 @@ class Application {
   std::uint32_t group_ = Dag::kNoGroup;
   bool recomputes_ = false;                  // there are `R`s
   llvm::DenseSet<NodeId> named_again_;       // the `R`s that orders name
-  bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
+  bool wider_reported_ = false;                  // of the current rank: it claims more devices than run its operations
   std::vector<NodeId> nodes_;                // of the current OrderOp
   std::vector<NodeId> work_;                 // of the current step
   std::vector<NodeId> placed_;               // of the current outermost group

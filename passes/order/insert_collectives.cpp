@@ -211,7 +211,7 @@ class InsertCollectives {
   }
 
   void make_gather(const Run& run) {
-    const NodeId whole = run.share->gather, id = repeat(whole, run.readers.front(), begun_.insert(whole.value()).second, dag_.inputs_of(dag_.node(whole)));
+    const NodeId whole = run.share->gather, id = repeat(whole, run.readers.front(), started_.insert(whole.value()).second, dag_.inputs_of(dag_.node(whole)));
     for (const NodeId reader : run.readers) {
       const Node& node = dag_.node(reader);
       for (std::uint32_t e = node.first_input; e < node.first_input + node.num_inputs; ++e) {
@@ -362,7 +362,7 @@ class InsertCollectives {
   llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // by work: the nodes placed before and after it
   std::vector<NodeId> at_start_;
   llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order
-  llvm::DenseSet<std::uint32_t> begun_;              // all-gathers of the whole step that have a first interval
+  llvm::DenseSet<std::uint32_t> started_;              // all-gathers of the whole step that have a first interval
   llvm::DenseSet<std::uint32_t> named_;              // nodes that an order places after others
   std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::GatherInterval*> placed_of_;  // by the gather of the whole step and a use
   std::vector<std::size_t> position_;                // position in the order of the original nodes; filled on demand

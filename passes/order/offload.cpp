@@ -85,7 +85,7 @@ class Offloading {
   /// Buckets of which the named work uses a parameter. False after a report.
   bool find_states() {
     const std::size_t errors = sink_.error_count();
-    const std::vector<ParamPlace> places = param_places(dag_);
+    const std::vector<BucketPosition> places = bucket_positions(dag_);
     line_of_bucket_.assign(dag_.buckets.size(), nullptr);
     const bool slots = state_slots(dag_.settings, dag_.settings.dtype) > 0;
     for (const directive::Directive& directive : strategy_.directives) {

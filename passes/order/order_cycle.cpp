@@ -18,7 +18,7 @@ constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 /// Maximum number of edges visited in the search for the shortest cycle; then the shortest found so far is shown.
 constexpr std::size_t kSearchBound = 20'000'000;
 /// Maximum number of reported ranks of a cycle.
-constexpr std::size_t kMostRanks = 8;
+constexpr std::size_t kMaxRanks = 8;
 
 class CycleSearch {
  public:
@@ -150,7 +150,7 @@ void report_disagreement(const OrderClaims& claims, const Disagreement& found, D
 std::string rank_list(const OrderClaims& claims, std::span<const Standing> cycle) {
   std::string text;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
-    if (i == kMostRanks - 1 && cycle.size() > kMostRanks) return text + " and " + std::to_string(cycle.size() - i) + " more ranks";
+    if (i == kMaxRanks - 1 && cycle.size() > kMaxRanks) return text + " and " + std::to_string(cycle.size() - i) + " more ranks";
     text += (i == 0 ? "`" : i + 1 == cycle.size() ? " and `" : ", `") + claims.rank_text(cycle[i].claim) + "`";
   }
   return text;
@@ -175,14 +175,14 @@ void report_deadlock(const Dag& dag, const OrderClaims& claims, const WorkGraph&
       return range.valid() && shown.emplace(range.file, locations.files().line_column(range.file, range.begin).line).second;
     };
     fresh(loc);
-    for (std::size_t i = 0; i < std::min(cycle.size(), kMostRanks); ++i) {
+    for (std::size_t i = 0; i < std::min(cycle.size(), kMaxRanks); ++i) {
       const Standing& rank = cycle[i];
       const std::uint32_t owner = cycle[(i + 1) % cycle.size()].claim;
       const LocId place = claims.loc(rank.at, rank.claim);
       report.related(fresh(place) ? place : LocId(), "`{}` is at `{}` and waits for `{}` of `{}`", claims.rank_text(rank.claim), claims.text(rank.at, rank.claim),
                      claims.text(rank.want, owner), claims.rank_text(owner));
     }
-    if (cycle.size() > kMostRanks) report.related(LocId(), "and so on, around {} ranks", cycle.size());
+    if (cycle.size() > kMaxRanks) report.related(LocId(), "and so on, around {} ranks", cycle.size());
   }
   report.related(LocId(), "the grid up to there; in brackets what each rank is at:");
   for (const std::string& line : standing_grid(dag, claims, graph, more, cycle)) report.related(LocId(), "  {}", line);

@@ -9,7 +9,7 @@ using namespace dag;
 namespace {
 
 /// Each try sorts all work.
-constexpr std::size_t kMostTries = 24;
+constexpr std::size_t kMaxTries = 24;
 
 using Edges = std::vector<Adjacency::Pair>;
 
@@ -138,7 +138,7 @@ class Search {
   /// `later`: moves the unit after the last operation of the claim that it needs; else before the first operation that needs it. If the order without
   /// the unit is illegal, no place is legal.
   std::optional<std::string> move(std::uint32_t claim, std::uint32_t unit, bool later) {
-    if (++tries_ > kMostTries) return std::nullopt;
+    if (++tries_ > kMaxTries) return std::nullopt;
     const bool chunk = graph_.sort(unit) == WorkGraph::Sort::work;
     Changed order = order_of(claim);
     take_out(order, unit);
@@ -167,7 +167,7 @@ class Search {
 
   /// A line that is written once may run many times: swaps two consecutive operations of the text everywhere.
   std::optional<std::string> swap_lines(std::uint32_t claim, std::uint32_t wanted, std::uint32_t at) {
-    if (++tries_ > kMostTries) return std::nullopt;
+    if (++tries_ > kMaxTries) return std::nullopt;
     const SourceRange first = range(at, claim), second = range(wanted, claim);
     const std::string first_text = source(first), second_text = source(second);
     if (first_text.empty() || second_text.empty() || first == second) return std::nullopt;

@@ -287,7 +287,7 @@ class RoleProjection {
       if (gathers_shards(node(a).kind) && place(a, 0).value == kNone) gather_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
-    told_.assign(2 * values_.size(), kNone);
+    reported_.assign(2 * values_.size(), kNone);
     needs_.clear();
     first_need_.assign(1, 0);
     std::size_t value = 0;
@@ -308,7 +308,7 @@ class RoleProjection {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
           // One action may write one small value per rank into the bytes of one earlier value, which has one access per microbatch.
           const Need before = predecessors_[i];
-          if (std::exchange(told_[2 * before.action + before.distance], a) == a) continue;
+          if (std::exchange(reported_[2 * before.action + before.distance], a) == a) continue;
           for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1]; ++k) {
             if (k == first_access_[before.action] || access_[k] != access_[k - 1]) need(a, access_[k], before.distance);
           }
@@ -464,7 +464,7 @@ class RoleProjection {
   std::vector<bool> touched_;                  // per bucket
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;
-  std::vector<std::uint32_t> told_;  // per value and distance: the last action that waits for accesses to it
+  std::vector<std::uint32_t> reported_;  // per value and distance: the last action that waits for accesses to it
   WaitChooser chooser_;
 };
 

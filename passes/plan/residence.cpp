@@ -20,7 +20,7 @@ bool makes_no_value(const Node& node) { return adds_in_place(node.kind) || node.
 
 }  // namespace
 
-Residences::Residences(const Dag& dag) : dag_(dag), layouts_(bucket_layouts(dag)), params_(param_places(dag)), first_term_(dag.nodes.size(), kNone) {
+Residences::Residences(const Dag& dag) : dag_(dag), layouts_(bucket_layouts(dag)), params_(bucket_positions(dag)), first_term_(dag.nodes.size(), kNone) {
   find_terms();
   find_shared();
   measure();

@@ -55,7 +55,7 @@ class Residences {
 
   const dag::Dag& dag_;
   std::vector<dag::BucketLayout> layouts_;
-  std::vector<dag::ParamPlace> params_;
+  std::vector<dag::BucketPosition> params_;
   std::vector<std::vector<std::int64_t>> body_bytes_;  // per body and output
   std::vector<std::uint32_t> first_bytes_;             // per node, one more: into bytes_, for nodes without a body
   std::vector<std::int64_t> bytes_;                    // of outputs that are values of the step

@@ -153,8 +153,8 @@ class NameCheck {
 
   /// `rest` names loose work, so no region or dimension may have that name.
   void rest(const UsedCoordinate& used) {
-    if (rest_told_ || !std::binary_search(names_.all().begin(), names_.all().end(), "rest")) return;
-    rest_told_ = true;
+    if (rest_reported_ || !std::binary_search(names_.all().begin(), names_.all().end(), "rest")) return;
+    rest_reported_ = true;
     sink_.report(Code::rest_is_a_region, used.place(), "`rest` names the loose work of a region here, but the program has regions or a dimension of that name")
         .hint("give these another name");
   }
@@ -165,7 +165,7 @@ class NameCheck {
   DiagnosticSink& sink_;
   const std::size_t errors_;
   llvm::DenseSet<Symbol> unknown_;
-  bool rest_told_ = false;
+  bool rest_reported_ = false;
 };
 
 }  // namespace

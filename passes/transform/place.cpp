@@ -151,8 +151,8 @@ bool Placer::check_complete() const {
         if (!all) work.instance += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
       }
     }
-    const bool told = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) { return known.text() == work.text(); });
-    if (!told) nowhere.push_back(std::move(work));
+    const bool reported = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) { return known.text() == work.text(); });
+    if (!reported) nowhere.push_back(std::move(work));
   }
   if (nowhere.empty()) return complete;
   std::string list;

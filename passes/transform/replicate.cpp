@@ -269,13 +269,13 @@ void Replicator::warn_of_repeated_work() const {
         .hint("add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long", text(dag_.mesh.axes[a].name));
   }
   if ((repeated & used) == 0) return;
-  std::set<std::vector<Symbol>> told;  // nearly always one line places or replicates all instances of a region
+  std::set<std::vector<Symbol>> reported;  // nearly always one line places or replicates all instances of a region
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     if (!runs_body(dag_.nodes[n].kind) || (repeated_by(n) & used) == 0) continue;
     const Chunk& chunk = dag_.chunks[dag_.nodes[n].chunk.index()];
     std::vector<Symbol> path;
     for (RegionId region = chunk.region; region.valid(); region = dag_.regions.parent(region)) path.push_back(dag_.regions.name(region));
-    if (!told.insert(std::move(path)).second) continue;
+    if (!reported.insert(std::move(path)).second) continue;
     const std::string axes = axes_text(repeated_by(n) & used);
     sink_.report(Code::repeated_work, chunk.loc, "`{}` does not use {}: the devices there all do the same work of it", region_text(dag_, chunk), axes)
         .hint("replicate it over {}, as what stands beside it is, or place it on one coordinate", axes);

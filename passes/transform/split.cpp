@@ -43,7 +43,7 @@ bool can_be_split(const Dag& dag, const directive::Split& split, DiagnosticSink&
 enum class Backward : std::uint8_t { unnamed, whole, halves, both };
 
 /// Maximum number of reported operations that name a backward in another way than an earlier one.
-constexpr unsigned kMostNamedBothWays = 8;
+constexpr unsigned kMaxNamedBothWays = 8;
 
 /// Finds the names of all backwards.
 class Namings {
@@ -60,7 +60,7 @@ class Namings {
         name(*order, std::span(order->children).subspan(rank.first_step, rank.num_steps), rank);
       }
     }
-    return told_.empty();
+    return reported_.empty();
   }
 
  private:
@@ -100,7 +100,7 @@ class Namings {
       return;
     }
     if (std::exchange(backward_[at], Backward::both) == Backward::both) return;
-    if (told_.size() < kMostNamedBothWays && told_.insert(op.loc).second) report(chunk, instance, op.loc, named_[at]);
+    if (reported_.size() < kMaxNamedBothWays && reported_.insert(op.loc).second) report(chunk, instance, op.loc, named_[at]);
   }
 
   void report(ChunkId chunk, std::uint32_t instance, LocId at, LocId first) {
@@ -130,7 +130,7 @@ class Namings {
   std::vector<LocId> named_;      // the last operation that names it
   std::optional<Places> places_;  // computed on demand
   llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, bool> on_rank_;  // whether a place and a claim have devices in common
-  llvm::DenseSet<LocId> told_;
+  llvm::DenseSet<LocId> reported_;
 };
 
 bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {

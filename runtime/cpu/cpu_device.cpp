@@ -99,7 +99,7 @@ class CpuDevice final : public Device {
     run_->allowed.store(step + 1);
     for (LocalRank* rank : run_->ranks) rank->sleep.wake();
   }
-  std::uint64_t take_back_steps() override { return run_->gate.fetch_or(RunState::kFrozen) & ~RunState::kFrozen; }
+  std::uint64_t take_back_steps() override { return run_->started_steps.fetch_or(RunState::kFrozen) & ~RunState::kFrozen; }
   std::uint64_t wait(std::uint64_t ended) override;
   void look() override {}  // its threads report failures
   bool end_run() override;
@@ -272,7 +272,7 @@ bool CpuDevice::end_run() {
 void CpuDevice::look_for_stall(bool changed) {
   RunState& run = *run_;
   if (run.options.stall_seconds <= 0) return;
-  std::uint64_t moved = run.begun_steps();
+  std::uint64_t moved = run.num_started_steps();
   for (LocalRank* rank : run.ranks) {
     const std::uint32_t streams = rank->active().program->num_streams;
     for (std::uint32_t s = 0; s < streams; ++s) moved += __atomic_load_n(&rank->counters[s * PIPER_COUNTER_STRIDE], __ATOMIC_RELAXED);

@@ -23,12 +23,12 @@ std::uint64_t now_ns() {
 }
 
 /// Fails at the location of the action, unless `where` is given.
-int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperPlace* where = nullptr) {
+int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperSourceLocation* where = nullptr) {
   const PiperRank& active = rank.active();
   Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
   failure.step = active.global_step;
-  failure.place = place_of(*active.program, action);
-  if (where != nullptr && where->line != 0) failure.place = place_of(std::move(failure.place.action), *where);
+  failure.place = location_of(*active.program, action);
+  if (where != nullptr && where->line != 0) failure.place = location_of(std::move(failure.place.action), *where);
   active.flight->failed = 1;
   rank.run->fail(std::move(failure));
   return 1;
@@ -53,7 +53,7 @@ void api_wake(PiperRank* rank) {
   if (__atomic_load_n(&rank->completed[0], __ATOMIC_SEQ_CST) >= self.wake_at.load()) run.engine->sleep().wake();
 }
 
-int api_fail(PiperRank* rank, std::uint32_t action, const PiperPlace* where, const char* message, std::int64_t value) {
+int api_fail(PiperRank* rank, std::uint32_t action, const PiperSourceLocation* where, const char* message, std::int64_t value) {
   return fail_at(local(rank), action, kActionFailed, std::string(message) + ": `" + std::to_string(value) + "`", {}, where);
 }
 
@@ -63,7 +63,7 @@ int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t 
   return run.cancelled.load(std::memory_order_relaxed);
 }
 
-std::uint32_t running_action(const PiperRank& rank) { return action_at(*rank.program, 0, rank.flight->begun[0]); }
+std::uint32_t running_action(const PiperRank& rank) { return action_at(*rank.program, 0, rank.flight->started[0]); }
 
 void api_report(PiperRank* rank, std::uint32_t subject, const double* values, std::uint32_t count) {
   LocalRank& self = local(rank);

@@ -74,9 +74,9 @@ void ProgressEngine::run() {
 
 // True if something moved, or a condition that the engine waits for changed: then it must look again before it may sleep.
 bool ProgressEngine::scan() {
-  const std::uint64_t begun = run_.begun_steps();
-  bool moved = begun != begun_;
-  begun_ = begun;
+  const std::uint64_t started = run_.num_started_steps();
+  bool moved = started != started_;
+  started_ = started;
   next_deadline_ns_ = 0;
   std::fill(wake_at_.begin(), wake_at_.end(), UINT64_MAX);
   for (std::size_t i = 0; i < cursors_.size(); ++i) {
@@ -124,13 +124,13 @@ bool ProgressEngine::advance(Cursor& cursor) {
   bool moved = false;
   for (;;) {
     if (!cursor.started) {
-      if (cursor.step >= begun_ || !ready(cursor) || held_up(cursor, 0)) return moved;
+      if (cursor.step >= started_ || !ready(cursor) || held_up(cursor, 0)) return moved;
       const PiperCommAction& action = cursor.stream->comm[cursor.position];
       cursor.operation.action = &action;
       cursor.operation.parts = cursor.program->parts + action.first_part;
       cursor.operation.communicator = &cursor.rank->active().communicators[action.communicator];
       cursor.operation.channel = cursor.channel_of[action.communicator];
-      cursor.rank->flight.record()->begun[cursor.index] = cursor.step * cursor.stream->num_actions + cursor.position + 1;
+      cursor.rank->flight.record()->started[cursor.index] = cursor.step * cursor.stream->num_actions + cursor.position + 1;
       cursor.started = true;
       if (run_.record) cursor.begin_ns = run_.api->now_ns();
       cursor.not_before_ns = 0;
@@ -172,7 +172,7 @@ void ProgressEngine::fail(const Cursor& cursor) {
   const PiperCommunicator& communicator = *operation.communicator;
   Failure failure{.code = kMessageMismatch, .message = operation.error, .hint = {}, .rank = cursor.rank->job->rank};
   failure.step = run_.first_step + cursor.step;
-  failure.place = place_of(*cursor.program, operation.action->action);
+  failure.place = location_of(*cursor.program, operation.action->action);
   failure.notes.push_back({"communicator `" + std::to_string(communicator.id) + "`, " + std::string(comm_op_name(operation.action->op)) + " `" +
                                std::to_string(operation.action->identity) + "` against `" + std::to_string(operation.error_value) + "`",
                            {}});
@@ -181,7 +181,7 @@ void ProgressEngine::fail(const Cursor& cursor) {
 
 bool ProgressEngine::finished() const {
   if (!run_.devices_done.load()) return false;
-  const std::uint64_t steps = run_.begun_steps();
+  const std::uint64_t steps = run_.num_started_steps();
   return std::all_of(cursors_.begin(), cursors_.end(), [&](const Cursor& cursor) { return cursor.step >= steps; });
 }
 

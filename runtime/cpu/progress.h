@@ -47,7 +47,7 @@ class ProgressEngine {
   std::vector<Cursor> cursors_;            // high priority first
   std::vector<std::uint64_t> wake_at_;     // per local rank, of the scan in progress
   std::vector<std::uint32_t> rank_index_;  // per cursor: the local rank
-  std::uint64_t begun_ = 0;                // steps that may be moved in the scan in progress
+  std::uint64_t started_ = 0;                // steps that may be moved in the scan in progress
   std::uint64_t next_deadline_ns_ = 0;     // random delays: when the earliest held-up cursor may go on; 0: none
   Sleep sleep_;
 };

@@ -9,10 +9,10 @@ PiperRank& LocalRank::active() { return ranks[static_cast<std::size_t>(run->phas
 bool RunState::begin_step(LocalRank& rank, std::uint64_t step) {
   // The thread that allows the step needs nothing of it, so this wait cannot close a cycle.
   if (!wait_until(*this, rank.sleep, [&] { return step < allowed.load() || over.load(); }) || step >= allowed.load()) return false;
-  std::uint64_t word = gate.load();
+  std::uint64_t word = started_steps.load();
   while ((word & ~kFrozen) <= step) {
     if (word & kFrozen) return false;
-    if (gate.compare_exchange_weak(word, step + 1)) {
+    if (started_steps.compare_exchange_weak(word, step + 1)) {
       engine->sleep().wake();
       break;
     }

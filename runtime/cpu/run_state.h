@@ -58,7 +58,7 @@ struct RunState : DeviceRun {
 
   /// The largest step count that any rank has started; the top bit says that no more steps start. It is one word, so that all ranks agree on the last step.
   static constexpr std::uint64_t kFrozen = 1ull << 63;
-  alignas(64) std::atomic<std::uint64_t> gate{0};
+  alignas(64) std::atomic<std::uint64_t> started_steps{0};
   alignas(64) std::atomic<bool> cancelled{false};
   alignas(64) std::atomic<std::uint64_t> allowed{0};  // steps below this may begin
   std::atomic<bool> over{false};                      // no more steps will be allowed
@@ -70,7 +70,7 @@ struct RunState : DeviceRun {
   std::mutex failure_mutex;  // taken only to fail
   std::optional<Failure> failure;  // the first; set before `cancelled` is true
 
-  std::uint64_t begun_steps() const { return gate.load(std::memory_order_acquire) & ~kFrozen; }
+  std::uint64_t num_started_steps() const { return started_steps.load(std::memory_order_acquire) & ~kFrozen; }
   /// Waits until the rank may begin step `step` (from 0); false if the run ends before it.
   bool begin_step(LocalRank& rank, std::uint64_t step);
   /// Keeps the first failure, cancels the run and wakes every thread.

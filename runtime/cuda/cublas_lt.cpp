@@ -17,7 +17,7 @@ constexpr int kCompute32 = 68, kCompute64 = 70;                    // CUBLAS_COM
 constexpr int kTransposeA = 3, kTransposeB = 4;                    // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
 constexpr std::int32_t kTransposed = 1;                            // CUBLAS_OP_T
 constexpr int kBatchCount = 5, kBatchStride = 6;                   // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, _STRIDED_BATCH_OFFSET
-constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B, C, D
+constexpr int kMaxWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B, C, D
 constexpr std::uint32_t kNoReduction = 0, kInSumType = 2;          // CUBLASLT_REDUCTION_SCHEME_NONE, _COMPUTE_TYPE
 constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
 
@@ -124,19 +124,19 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
 
 int CublasLt::find_algorithms(Plan& plan, std::uint32_t reductions, std::uint64_t workspace) const {
   const Functions& lt = *functions_;
-  constexpr int kMost = 8;
-  CublasLtHeuristic found[kMost] = {};
+  constexpr int kMax = 8;
+  CublasLtHeuristic found[kMax] = {};
   int count = 0;
   void* preference = nullptr;
   int status = lt.cublasLtMatmulPreferenceCreate(&preference);
   const auto prefer = [&](int attribute, const auto& value) {
     if (status == 0) status = lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
   };
-  prefer(kMostWorkspace, workspace);
+  prefer(kMaxWorkspace, workspace);
   prefer(kReductions, reductions);
   constexpr std::uint32_t alignment = 64;  // of operands in an arena
   for (int matrix = 0; matrix < 4; ++matrix) prefer(kAlignmentA + matrix, alignment);
-  if (status == 0) status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, kMost, found, &count);
+  if (status == 0) status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, kMax, found, &count);
   if (preference != nullptr) lt.cublasLtMatmulPreferenceDestroy(preference);
   if (status == kNotSupported) return 0;
   std::copy_if(found, found + count, std::back_inserter(plan.algorithms), [&](const CublasLtHeuristic& each) { return each.state == 0 && each.workspace <= workspace; });

@@ -19,19 +19,19 @@ class CudaDevice final : public Device {
 
   void begin_run(const DeviceRun& run) override {
     run_ = run;
-    begun_ = ended_ = 0;
+    started_ = ended_ = 0;
     steps_->begin_run(run);
   }
-  std::uint64_t most_steps() const override { return kStepsUnderWay; }
-  void begin_step(std::uint64_t step) override { begun_ += steps_->enqueue(step); }
+  std::uint64_t most_steps() const override { return kStepsInFlight; }
+  void begin_step(std::uint64_t step) override { started_ += steps_->enqueue(step); }
   /// Enqueued steps run.
-  std::uint64_t take_back_steps() override { return begun_; }
+  std::uint64_t take_back_steps() override { return started_; }
   std::uint64_t wait(std::uint64_t) override {
     ended_ += steps_->take_in(ended_);
     return ended_;
   }
   void look() override {
-    if (begun_ > 0) steps_->look(begun_ - 1);
+    if (started_ > 0) steps_->look(started_ - 1);
   }
   bool end_run() override;
 
@@ -61,7 +61,7 @@ class CudaDevice final : public Device {
   std::optional<Gpu> gpu_;
   std::optional<GpuSteps> steps_;
   DeviceRun run_;
-  std::uint64_t begun_ = 0, ended_ = 0;
+  std::uint64_t started_ = 0, ended_ = 0;
   std::vector<unsigned char> bytes_;  // result of the last `read`
 };
 
@@ -95,8 +95,8 @@ bool CudaDevice::end_run() {
     return true;
   }
   for (const auto& rank : gpu.ranks) {
-    for (const GpuQueue& queue : rank->queues) {
-      if (!gpu.done(gpu.driver->record(queue.ready, queue.stream), "cuEventRecord", rank.get()) || !gpu.wait_for(queue.ready)) return true;
+    for (const GpuStream& stream : rank->streams) {
+      if (!gpu.done(gpu.driver->record(stream.ready, stream.cuda_stream), "cuEventRecord", rank.get()) || !gpu.wait_for(stream.ready)) return true;
     }
   }
   if (!gpu.failure && has_recorded()) gpu.times.read();

@@ -8,7 +8,7 @@ namespace piper::runtime::cuda {
 namespace {
 
 /// The maximum number of further actions that are named beside the first.
-constexpr std::size_t kMostNamed = 4;
+constexpr std::size_t kMaxNamed = 4;
 
 void name_actions(const Gpu& gpu, Failure& failure) {
   const std::vector<ActionAt> at = actions_under_way(gpu);
@@ -16,14 +16,14 @@ void name_actions(const Gpu& gpu, Failure& failure) {
   const auto program = [&](const ActionAt& each) -> const PiperProgram& { return *each.rank->ranks[static_cast<std::size_t>(gpu.phase)].program; };
   failure.rank = at.front().rank->job->rank;
   failure.step = gpu.first_step + at.front().step;
-  failure.place = place_of(program(at.front()), at.front().action);
+  failure.place = location_of(program(at.front()), at.front().action);
   if (at.front().last != at.front().action) {
-    Place last = place_of(program(at.front()), at.front().last);
+    ActionLocation last = location_of(program(at.front()), at.front().last);
     const std::string text = "or an action after it up to `" + last.action + "`: a graph signals short actions together, steps with `PIPER_CUDA_GRAPHS=0` one by one";
     failure.notes.push_back({text, std::move(last)});
   }
-  for (std::size_t i = 1; i < std::min(at.size(), kMostNamed); ++i) {
-    Place place = place_of(program(at[i]), at[i].action);
+  for (std::size_t i = 1; i < std::min(at.size(), kMaxNamed); ++i) {
+    ActionLocation place = location_of(program(at[i]), at[i].action);
     const std::string name = "rank " + std::to_string(at[i].rank->job->rank) + ", `" + place.action + "` was in flight beside it, on another stream";
     failure.notes.push_back({name, std::move(place)});
   }
@@ -38,27 +38,27 @@ std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
     const GpuProgram& program = rank->programs[phase];
     const PiperRank& active = rank->ranks[phase];
     for (std::uint32_t q = 0; active.program != nullptr && q < active.program->num_streams; ++q) {
-      const GpuQueue& queue = rank->queues[q];
-      const PiperStream& stream = active.program->streams[q];
-      const std::uint64_t count = queue.ended();
-      if (stream.num_actions == 0) continue;
-      const std::uint64_t step = count / stream.num_actions;
-      const std::uint32_t position = static_cast<std::uint32_t>(count % stream.num_actions), action = stream.action_of[position];
+      const GpuStream& stream = rank->streams[q];
+      const PiperStream& table = active.program->streams[q];
+      const std::uint64_t count = stream.ended();
+      if (table.num_actions == 0) continue;
+      const std::uint64_t step = count / table.num_actions;
+      const std::uint32_t position = static_cast<std::uint32_t>(count % table.num_actions), action = table.action_of[position];
       // If a call could not enqueue more, only the next action is known.
-      if (count == queue.enqueued && step > active.step) continue;
+      if (count == stream.enqueued && step > active.step) continue;
       const ScannedAction& scanned = program.scan->actions[action];
       const bool ready = std::all_of(scanned.waits.begin(), scanned.waits.end(), [&](const PiperWait& wait) {
         if (step < wait.distance) return true;
-        return rank->queues[wait.stream].ended() > (step - wait.distance) * active.program->streams[wait.stream].num_actions + wait.position;
+        return rank->streams[wait.stream].ended() > (step - wait.distance) * active.program->streams[wait.stream].num_actions + wait.position;
       });
-      const std::uint32_t last = gpu.in_graph[step % kStepsUnderWay] ? program.told_with[q][position] : position;
-      if (ready) found.push_back({rank.get(), action, stream.action_of[last], step});
+      const std::uint32_t last = gpu.in_graph[step % kStepsInFlight] ? program.signalled_with[q][position] : position;
+      if (ready) found.push_back({rank.get(), action, table.action_of[last], step});
     }
   }
   // A communication counts as in flight while its members are on their way to it: compute actions come first, then the order of all ranks.
   std::stable_sort(found.begin(), found.end(), [&](const ActionAt& a, const ActionAt& b) {
     const GpuProgram &of_a = a.rank->programs[phase], &of_b = b.rank->programs[phase];
-    const bool moves_a = of_a.scan->actions[a.action].queue != 0, moves_b = of_b.scan->actions[b.action].queue != 0;
+    const bool moves_a = of_a.scan->actions[a.action].stream != 0, moves_b = of_b.scan->actions[b.action].stream != 0;
     return std::tuple(moves_a, a.step, of_a.role->places[a.action]) < std::tuple(moves_b, b.step, of_b.role->places[b.action]);
   });
   return found;

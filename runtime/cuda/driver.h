@@ -21,9 +21,9 @@ using Status = int;
 inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000, kAttentionRefused = 200000, kAttentionOverrun = 200001;
 
 /// The limit of one launch.
-inline constexpr std::uint64_t kMostBlocks = 0x7FFFFFFF;
+inline constexpr std::uint64_t kMaxBlocks = 0x7FFFFFFF;
 
-using Stream = struct StreamObject*;
+using CudaStream = struct StreamObject*;
 using Event = struct EventObject*;
 using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
@@ -54,12 +54,12 @@ class Driver {
   virtual Status allocate_host(std::uint64_t bytes, unsigned char** to) = 0;
 
   // ---- streams and events
-  virtual Status create_stream(Priority priority, Stream* made) = 0;
+  virtual Status create_stream(Priority priority, CudaStream* made) = 0;
   virtual Status create_event(Event* made) = 0;
   /// An event whose records have times.
   virtual Status create_timer(Event* made) = 0;
-  virtual Status record(Event event, Stream stream) = 0;
-  virtual Status wait(Stream stream, Event event) = 0;
+  virtual Status record(Event event, CudaStream cuda_stream) = 0;
+  virtual Status wait(CudaStream cuda_stream, Event event) = 0;
   /// kSuccess: the work before the last record has ended. kNotReady. Otherwise the device has failed, and runs nothing more.
   virtual Status query(Event event) = 0;
 
@@ -68,27 +68,27 @@ class Driver {
 
   // ---- work on a stream
   /// Host memory must come from `allocate_host`, and keeps its bytes until the copy has ended.
-  virtual Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) = 0;
-  virtual Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) = 0;
+  virtual Status copy(CudaStream cuda_stream, void* to, const void* from, std::uint64_t bytes) = 0;
+  virtual Status fill(CudaStream cuda_stream, void* to, unsigned char byte, std::uint64_t bytes) = 0;
   /// Writes a word of `allocate_host`.
-  virtual Status write(Stream stream, std::uint32_t* to, std::uint32_t value) = 0;
-  /// `arguments`: a pointer to each argument, which is read before the call returns. At most kMostBlocks.
-  virtual Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
+  virtual Status write(CudaStream cuda_stream, std::uint32_t* to, std::uint32_t value) = 0;
+  /// `arguments`: a pointer to each argument, which is read before the call returns. At most kMaxBlocks.
+  virtual Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
   /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has at least the bytes given to `plan_product`.
-  virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
+  virtual Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
 
   /// LibTorch's attention, by call.form; it allocates only in the workspace.
-  virtual Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) = 0;
-  virtual Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
+  virtual Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) = 0;
+  virtual Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
                              void* dv, void* workspace, std::uint64_t workspace_bytes) = 0;
 
   // ---- graphs
   /// Work enqueued from now on on the stream, and on streams that wait for its events, becomes a graph and does not run. Meanwhile nothing is queried, and no
   /// such stream waits for an event that was recorded elsewhere.
-  virtual Status begin_capture(Stream stream) = 0;
+  virtual Status begin_capture(CudaStream cuda_stream) = 0;
   /// Ends the capture, whatever the status. The first stream has waited for all others that took part. Every launch uses the addresses of the capture.
-  virtual Status end_capture(Stream stream, Graph* made) = 0;
-  virtual Status launch_graph(Stream stream, Graph graph) = 0;
+  virtual Status end_capture(CudaStream cuda_stream, Graph* made) = 0;
+  virtual Status launch_graph(CudaStream cuda_stream, Graph graph) = 0;
   /// Drops all graphs, a running one when it has ended. A thread of CUDA's later releases the objects they kept alive, such as NCCL's communicators.
   virtual void drop_graphs() = 0;
 

@@ -42,18 +42,18 @@ bool Gpu::done(Status status, const char* call, const GpuRank* rank, std::uint32
   }
   if (rank != nullptr) {
     failure->rank = rank->job->rank;
-    if (action != kNoAction) failure->place = place_of(*rank->ranks[static_cast<std::size_t>(phase)].program, action);
+    if (action != kNoAction) failure->place = location_of(*rank->ranks[static_cast<std::size_t>(phase)].program, action);
   }
   return false;
 }
 
-int Gpu::fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint, const PiperPlace* where) {
+int Gpu::fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint, const PiperSourceLocation* where) {
   if (failure) return 1;
   const PiperRank& active = rank.ranks[static_cast<std::size_t>(phase)];
   failure = Failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
   failure->step = active.global_step;
-  failure->place = place_of(*active.program, action);
-  if (where != nullptr && where->line != 0) failure->place = place_of(std::move(failure->place.action), *where);
+  failure->place = location_of(*active.program, action);
+  if (where != nullptr && where->line != 0) failure->place = location_of(std::move(failure->place.action), *where);
   return 1;
 }
 
@@ -73,7 +73,7 @@ bool Gpu::wait_for(Event event) {
     }
     std::uint64_t moved = 0;
     for (const auto& rank : ranks) {
-      for (const GpuQueue& queue : rank->queues) moved += queue.ended();
+      for (const GpuStream& stream : rank->streams) moved += stream.ended();
     }
     const std::chrono::duration<double> idled = idle.look(moved != before, Clock::now());
     before = moved;
@@ -87,10 +87,10 @@ bool Gpu::wait_for(Event event) {
 }
 
 bool Gpu::fork_streams() {
-  if (!done(driver->record(origin().ready, origin().stream), "cuEventRecord")) return false;
+  if (!done(driver->record(origin().ready, origin().cuda_stream), "cuEventRecord")) return false;
   for (const auto& rank : ranks) {
-    for (const GpuQueue& queue : rank->queues) {
-      if (queue.stream != origin().stream && !done(driver->wait(queue.stream, origin().ready), "cuStreamWaitEvent", rank.get())) return false;
+    for (const GpuStream& stream : rank->streams) {
+      if (stream.cuda_stream != origin().cuda_stream && !done(driver->wait(stream.cuda_stream, origin().ready), "cuStreamWaitEvent", rank.get())) return false;
     }
   }
   return true;
@@ -98,66 +98,66 @@ bool Gpu::fork_streams() {
 
 bool Gpu::join_streams() {
   for (const auto& rank : ranks) {
-    for (const GpuQueue& queue : rank->queues) {
-      if (queue.stream == origin().stream) continue;
-      if (!done(driver->record(queue.ready, queue.stream), "cuEventRecord", rank.get())) return false;
-      if (!done(driver->wait(origin().stream, queue.ready), "cuStreamWaitEvent", rank.get())) return false;
+    for (const GpuStream& stream : rank->streams) {
+      if (stream.cuda_stream == origin().cuda_stream) continue;
+      if (!done(driver->record(stream.ready, stream.cuda_stream), "cuEventRecord", rank.get())) return false;
+      if (!done(driver->wait(origin().cuda_stream, stream.ready), "cuStreamWaitEvent", rank.get())) return false;
     }
   }
   return true;
 }
 
 bool Gpu::upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes) {
-  const Stream stream = rank.queues.front().stream;
+  const CudaStream cuda_stream = rank.streams.front().cuda_stream;
   for (std::uint64_t at = 0; at < bytes; at += kBounceBytes) {
     const std::uint64_t count = std::min(kBounceBytes, bytes - at);
     std::memcpy(bounce, static_cast<const unsigned char*>(from) + at, count);
-    if (!done(driver->copy(stream, to + at, bounce, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
+    if (!done(driver->copy(cuda_stream, to + at, bounce, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, cuda_stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
   }
   return true;
 }
 
 bool Gpu::download(GpuRank& rank, void* to, const unsigned char* from, std::uint64_t bytes) {
-  const Stream stream = rank.queues.front().stream;
+  const CudaStream cuda_stream = rank.streams.front().cuda_stream;
   for (std::uint64_t at = 0; at < bytes; at += kBounceBytes) {
     const std::uint64_t count = std::min(kBounceBytes, bytes - at);
-    if (!done(driver->copy(stream, bounce, from + at, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
+    if (!done(driver->copy(cuda_stream, bounce, from + at, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, cuda_stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
     std::memcpy(static_cast<unsigned char*>(to) + at, bounce, count);
   }
   return true;
 }
 
-bool Gpu::tell(GpuRank& rank, std::uint32_t queue) {
-  GpuQueue& own = rank.queues[queue];
-  const std::uint32_t more = own.captured - own.told;
+bool Gpu::signal(GpuRank& rank, std::uint32_t stream) {
+  GpuStream& own = rank.streams[stream];
+  const std::uint32_t more = own.captured - own.signalled;
   if (more == 0) return true;
-  std::vector<std::uint32_t>& told_with = rank.program().told_with[queue];
-  std::fill(told_with.begin() + own.told, told_with.begin() + own.captured, own.captured - 1);
-  own.told = own.captured;
+  std::vector<std::uint32_t>& signalled_with = rank.program().signalled_with[stream];
+  std::fill(signalled_with.begin() + own.signalled, signalled_with.begin() + own.captured, own.captured - 1);
+  own.signalled = own.captured;
   own.calls = 0;
   // A graph writes the same word in every launch, so a kernel counts there.
   const void* const arguments[] = {&own.progress, &more};
-  return done(driver->launch(own.stream, kernels.advance, 1, 1, arguments), "cuLaunchKernel", &rank);
+  return done(driver->launch(own.cuda_stream, kernels.advance, 1, 1, arguments), "cuLaunchKernel", &rank);
 }
 
-int Gpu::end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action) {
+int Gpu::end_action(GpuRank& rank, std::uint32_t stream, std::uint32_t action) {
   GpuProgram& program = rank.program();
-  GpuQueue& own = rank.queues[queue];
-  if (!times.end_action(rank, queue, action)) return 1;
+  GpuStream& own = rank.streams[stream];
+  if (!times.end_action(rank, stream, action)) return 1;
   const std::uint64_t step = rank.active().step;
   const std::size_t at = end_slot(program.scan->actions[action].position, step);
-  const bool awaited = program.ends[queue][at] != nullptr;
+  const bool awaited = program.ends[stream][at] != nullptr;
   if (capturing) {
     ++own.captured;
     // An action that others wait for, or that may wait for others, is signalled by itself: otherwise an ended action could be taken for one that another waits
     // for.
-    if ((queue != 0 || awaited || own.calls >= kCallsUntold) && !tell(rank, queue)) return 1;
+    if ((stream != 0 || awaited || own.calls >= kCallsUnsignalled) && !signal(rank, stream)) return 1;
   } else {
-    if (!done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;
+    if (!done(driver->write(own.cuda_stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;
   }
   if (!awaited) return 0;
-  program.recorded[queue][at] = step + 1;
-  return done(driver->record(program.ends[queue][at], own.stream), "cuEventRecord", &rank, action) ? 0 : 1;
+  program.recorded[stream][at] = step + 1;
+  return done(driver->record(program.ends[stream][at], own.cuda_stream), "cuEventRecord", &rank, action) ? 0 : 1;
 }
 
 }  // namespace piper::runtime::cuda

@@ -27,26 +27,26 @@
 namespace piper::runtime::cuda {
 
 /// The maximum number of steps in flight: the device always has the next one.
-inline constexpr std::uint64_t kStepsUnderWay = 2;
-static_assert(kStepsUnderWay <= kReportSlots);
+inline constexpr std::uint64_t kStepsInFlight = 2;
+static_assert(kStepsInFlight <= kReportSlots);
 
 struct Gpu;
 
-struct GpuQueue {
-  Stream stream = nullptr;
+struct GpuStream {
+  CudaStream cuda_stream = nullptr;
   Event ready = nullptr;               // the inputs of a communication of this stream are ready
   std::uint32_t* progress = nullptr;   // the low bits of the number of actions ended since the start of the run, written by the device
   std::uint64_t enqueued = 0;          // actions whose end was enqueued
   bool in_comm = false;                // its last action is a communication that not all members have reached
   // For a step that is being captured:
-  std::uint32_t captured = 0, told = 0;  // actions whose end was enqueued, and those whose end the device signals
+  std::uint32_t captured = 0, signalled = 0;  // actions whose end was enqueued, and those whose end the device signals
   std::uint32_t calls = 0;               // since the last signal
 
   std::uint64_t ended() const { return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - __atomic_load_n(progress, __ATOMIC_ACQUIRE)); }
 };
 
 /// The number of calls that a stream of a graph may run without a signal.
-inline constexpr std::uint32_t kCallsUntold = 16;
+inline constexpr std::uint32_t kCallsUnsignalled = 16;
 
 /// The end of an action has separate events for even steps, odd steps and captured steps.
 inline constexpr std::size_t kEndSlots = 3;
@@ -66,7 +66,7 @@ struct GpuProgram {
   std::vector<std::vector<Event>> ends;      // per stream: of position p in steps of slot s at kEndSlots * p + s; null if no action waits for it
   std::vector<std::vector<std::uint64_t>> recorded;  // beside these: one more than the step of the last record, 0: none
   std::vector<StagedLoad> loads;             // of a captured step
-  std::vector<std::vector<std::uint32_t>> told_with;  // of such a step, per stream: for position p the last position that is signalled with it
+  std::vector<std::vector<std::uint32_t>> signalled_with;  // of such a step, per stream: for position p the last position that is signalled with it
 };
 
 struct GpuRank {
@@ -78,15 +78,15 @@ struct GpuRank {
   unsigned char* host = nullptr;       // the arena in host memory for offloads and fetches; null if the plan has none
   std::uint64_t host_bytes = 0;
   unsigned char* draw = nullptr;       // on the device: seed and step
-  unsigned char* staging = nullptr;    // host memory: kStepsUnderWay times the part of a step
+  unsigned char* staging = nullptr;    // host memory: kStepsInFlight times the part of a step
   std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;  // offsets, and the size of a step's part
-  std::vector<GpuQueue> queues;
+  std::vector<GpuStream> streams;
   GpuProgram programs[2];              // by Phase
   PiperRank ranks[2] = {};             // by Phase
   PiperDevice device{};
   ReportSlots reports;
   FlightFile flight;
-  Event step_ends[kStepsUnderWay] = {};  // of the compute stream
+  Event step_ends[kStepsInFlight] = {};  // of the compute stream
 
   // The step that is being enqueued.
   std::uint64_t loaded = 0;
@@ -94,12 +94,12 @@ struct GpuRank {
 
   PiperRank& active();
   GpuProgram& program();
-  unsigned char* step_staging(std::uint64_t step) const { return staging + step % kStepsUnderWay * staged_step; }
+  unsigned char* step_staging(std::uint64_t step) const { return staging + step % kStepsInFlight * staged_step; }
 };
 
 /// A step of all ranks as a graph, one for even and one for odd steps, whose copies have separate host memory.
 struct StepGraphs {
-  Graph of[kStepsUnderWay] = {};
+  Graph of[kStepsInFlight] = {};
   bool refused = false;  // a capture failed
   bool ready() const { return of[0] != nullptr; }
 };
@@ -130,7 +130,7 @@ struct Gpu {
   StepTimes times;
   bool capturing = false;          // enqueued work becomes a graph
   bool behind_steps = false;       // every stream waits for the steps before as a whole
-  bool in_graph[kStepsUnderWay] = {};  // per step in flight: whether it runs as a graph
+  bool in_graph[kStepsInFlight] = {};  // per step in flight: whether it runs as a graph
   const StepData* data = nullptr;  // of the phase that runs
   Phase phase = Phase::training;
   std::uint64_t first_step = 0;    // of the run, in training
@@ -143,10 +143,10 @@ struct Gpu {
   /// True if the call succeeded; otherwise keeps the reason. `call`: a function of CUDA; `rank`, `action`: the caller, if there is one.
   bool done(Status status, const char* call, const GpuRank* rank = nullptr, std::uint32_t action = kNoAction);
   /// Keeps a failure at an action, and at the source location `where` if that is not null. Always 1.
-  int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperPlace* where = nullptr);
+  int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperSourceLocation* where = nullptr);
 
   /// The stream on which graphs are captured and launched.
-  GpuQueue& origin() { return ranks.front()->queues.front(); }
+  GpuStream& origin() { return ranks.front()->streams.front(); }
   /// Every other stream waits for the origin, or the origin for every other. False after a failure.
   bool fork_streams();
   bool join_streams();
@@ -162,9 +162,9 @@ struct Gpu {
   /// The index of an action's end event in GpuProgram::ends.
   std::size_t end_slot(std::uint32_t position, std::uint64_t step) const { return kEndSlots * std::size_t{position} + (capturing ? kEndSlots - 1 : step % 2); }
   /// In a step that is being captured: makes the device signal all actions of the stream enqueued so far. False after a failure.
-  bool tell(GpuRank& rank, std::uint32_t queue);
+  bool signal(GpuRank& rank, std::uint32_t stream);
   /// Ends an action: writes the progress word, and records the event if an action waits for it.
-  int end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action);
+  int end_action(GpuRank& rank, std::uint32_t stream, std::uint32_t action);
 
   static constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
   static constexpr std::uint64_t kBounceBytes = 4 << 20;

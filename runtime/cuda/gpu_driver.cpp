@@ -60,7 +60,7 @@ class GpuDriver final : public Driver {
     drop_graphs();
     for (void* module : modules_) cuda_.cuModuleUnload(module);
     for (void* event : events_) cuda_.cuEventDestroy_v2(event);
-    for (void* stream : streams_) cuda_.cuStreamDestroy_v2(stream);
+    for (void* cuda_stream : streams_) cuda_.cuStreamDestroy_v2(cuda_stream);
     for (void* memory : host_memory_) cuda_.cuMemFreeHost(memory);
     for (const unsigned long long memory : memory_) cuda_.cuMemFree_v2(memory);
     if (context_ != nullptr) cuda_.cuDevicePrimaryCtxRelease_v2(device_);
@@ -129,7 +129,7 @@ class GpuDriver final : public Driver {
     return status;
   }
 
-  Status create_stream(Priority priority, Stream* made) override {
+  Status create_stream(Priority priority, CudaStream* made) override {
     // Smaller numbers go first.
     const int number = std::max(greatest_priority_, priority == Priority::high ? greatest_priority_ : least_priority_ - static_cast<int>(priority));
     return create(streams_, made, [&](void** to) { return cuda_.cuStreamCreateWithPriority(to, kNonBlocking, number); });
@@ -146,40 +146,40 @@ class GpuDriver final : public Driver {
     *seconds = 1e-3 * static_cast<double>(milliseconds);
     return status;
   }
-  Status record(Event event, Stream stream) override { return cuda_.cuEventRecord(event, stream); }
-  Status wait(Stream stream, Event event) override { return cuda_.cuStreamWaitEvent(stream, event, 0); }
+  Status record(Event event, CudaStream cuda_stream) override { return cuda_.cuEventRecord(event, cuda_stream); }
+  Status wait(CudaStream cuda_stream, Event event) override { return cuda_.cuStreamWaitEvent(cuda_stream, event, 0); }
   Status query(Event event) override { return cuda_.cuEventQuery(event); }
 
-  Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override { return cuda_.cuMemcpyAsync(address(to), address(from), bytes, stream); }
-  Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override { return cuda_.cuMemsetD8Async(address(to), byte, bytes, stream); }
-  Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override { return cuda_.cuStreamWriteValue32_v2(stream, address(to), value, 0); }
-  Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
-    if (blocks > kMostBlocks) return kInvalidValue;
-    return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, stream, const_cast<void**>(arguments), nullptr);
+  Status copy(CudaStream cuda_stream, void* to, const void* from, std::uint64_t bytes) override { return cuda_.cuMemcpyAsync(address(to), address(from), bytes, cuda_stream); }
+  Status fill(CudaStream cuda_stream, void* to, unsigned char byte, std::uint64_t bytes) override { return cuda_.cuMemsetD8Async(address(to), byte, bytes, cuda_stream); }
+  Status write(CudaStream cuda_stream, std::uint32_t* to, std::uint32_t value) override { return cuda_.cuStreamWriteValue32_v2(cuda_stream, address(to), value, 0); }
+  Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
+    if (blocks > kMaxBlocks) return kInvalidValue;
+    return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, cuda_stream, const_cast<void**>(arguments), nullptr);
   }
-  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t) override {
-    return product_status(products_->multiply(product, a, b, c, workspace, stream));
+  Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t) override {
+    return product_status(products_->multiply(product, a, b, c, workspace, cuda_stream));
   }
 
-  Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
-    return torch_->attend(stream, &call, q, k, v, out, lse, workspace, workspace_bytes);
+  Status attend(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
+    return torch_->attend(cuda_stream, &call, q, k, v, out, lse, workspace, workspace_bytes);
   }
-  Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+  Status attend_grad(CudaStream cuda_stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override {
-    return torch_->attend_grad(stream, &call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes);
+    return torch_->attend_grad(cuda_stream, &call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes);
   }
 
-  Status begin_capture(Stream stream) override { return cuda_.cuStreamBeginCapture_v2(stream, kOfThisThread); }
-  Status end_capture(Stream stream, Graph* made) override {
+  Status begin_capture(CudaStream cuda_stream) override { return cuda_.cuStreamBeginCapture_v2(cuda_stream, kOfThisThread); }
+  Status end_capture(CudaStream cuda_stream, Graph* made) override {
     void* graph = nullptr;
-    Status status = cuda_.cuStreamEndCapture(stream, &graph);
+    Status status = cuda_.cuStreamEndCapture(cuda_stream, &graph);
     if (status == kSuccess) {
       status = create(graphs_, made, [&](void** to) { return cuda_.cuGraphInstantiateWithFlags(to, graph, kPriorityOfNodes); });
     }
     if (graph != nullptr) cuda_.cuGraphDestroy(graph);
     return status;
   }
-  Status launch_graph(Stream stream, Graph graph) override { return cuda_.cuGraphLaunch(graph, stream); }
+  Status launch_graph(CudaStream cuda_stream, Graph graph) override { return cuda_.cuGraphLaunch(graph, cuda_stream); }
   void drop_graphs() override {
     for (void* graph : std::exchange(graphs_, {})) cuda_.cuGraphExecDestroy(graph);
   }

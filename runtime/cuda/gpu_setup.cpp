@@ -128,14 +128,14 @@ class SetUp {
   }
 
   bool allocate(GpuRank& rank) {
-    std::size_t queues = 0;
+    std::size_t streams = 0;
     std::uint64_t loads = 0, reports = 0;
     std::size_t checks = 0;
     for (const Phase phase : {Phase::training, Phase::evaluation}) {
       const auto p = static_cast<std::size_t>(phase);
       const RoleScan* scan = rank.programs[p].scan;
       if (scan == nullptr) continue;
-      queues = std::max<std::size_t>(queues, rank.ranks[p].program->num_streams);
+      streams = std::max<std::size_t>(streams, rank.ranks[p].program->num_streams);
       loads = std::max(loads, scan->load_bytes);
       reports = std::max(reports, scan->report_bytes);
       checks = std::max(checks, scan->checks.size());
@@ -145,23 +145,23 @@ class SetUp {
     rank.staged_findings = rank.staged_reports + reports;
     rank.staged_step = aligned(rank.staged_findings + checks * sizeof(Finding));
     if (!device_memory(rank.arena_bytes, rank.arena, rank) || !device_memory(2 * sizeof(std::uint64_t), rank.draw, rank)) return false;
-    if (!host_memory(kStepsUnderWay * rank.staged_step, rank.staging)) return false;
+    if (!host_memory(kStepsInFlight * rank.staged_step, rank.staging)) return false;
     if (rank.host_bytes > 0 && !host_memory(rank.host_bytes, rank.host)) return false;
     for (PiperRank& active : rank.ranks) {
       active.arena = rank.arena;
       active.host = rank.host;
     }
     rank.device = device_of(rank);
-    return make_queues(rank, queues) && make_events(rank);
+    return make_streams(rank, streams) && make_events(rank);
   }
 
-  bool make_queues(GpuRank& rank, std::size_t count) {
+  bool make_streams(GpuRank& rank, std::size_t count) {
     unsigned char* words = nullptr;
     if (!host_memory(count * kLine, words)) return false;
     for (std::size_t q = 0; q < count; ++q) {
-      GpuQueue& queue = rank.queues.emplace_back();
-      queue.progress = reinterpret_cast<std::uint32_t*>(words + q * kLine);
-      if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &queue.stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&queue.ready), "cuEventCreate", &rank)) return false;
+      GpuStream& stream = rank.streams.emplace_back();
+      stream.progress = reinterpret_cast<std::uint32_t*>(words + q * kLine);
+      if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &stream.cuda_stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&stream.ready), "cuEventCreate", &rank)) return false;
     }
     for (Event& event : rank.step_ends) {
       if (!gpu_.done(driver_.create_event(&event), "cuEventCreate", &rank)) return false;
@@ -170,9 +170,9 @@ class SetUp {
   }
 
   /// Communication has priority on the device: others wait for it.
-  static Priority priority_of(const GpuRank& rank, std::size_t queue) {
-    if (queue == 0) return Priority::compute;
-    const bool high = std::any_of(std::begin(rank.ranks), std::end(rank.ranks), [&](const PiperRank& of) { return of.program != nullptr && queue < of.program->num_streams && of.program->streams[queue].high_priority != 0; });
+  static Priority priority_of(const GpuRank& rank, std::size_t stream) {
+    if (stream == 0) return Priority::compute;
+    const bool high = std::any_of(std::begin(rank.ranks), std::end(rank.ranks), [&](const PiperRank& of) { return of.program != nullptr && stream < of.program->num_streams && of.program->streams[stream].high_priority != 0; });
     return high ? Priority::high : Priority::communication;
   }
 
@@ -182,7 +182,7 @@ class SetUp {
       for (const std::vector<std::uint8_t>& awaited : program.scan->awaited) {
         std::vector<Event>& ends = program.ends.emplace_back(kEndSlots * awaited.size(), nullptr);
         program.recorded.emplace_back(kEndSlots * awaited.size(), 0);
-        program.told_with.emplace_back(awaited.size(), 0);
+        program.signalled_with.emplace_back(awaited.size(), 0);
         for (std::size_t at = 0; at < ends.size(); ++at) {
           if (awaited[at / kEndSlots] != 0 && !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank)) return false;
         }
@@ -209,41 +209,41 @@ class SetUp {
       return Failure{.code = kCudaMissing,
                      .message = driver_.device_name() + " has `" + std::to_string(driver_.processors()) + "` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `" +
                                 std::to_string(PIPER_MOST_PROCESSORS) + "`",
-                     .hint = "`PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
+                     .hint = "`PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences"};
     }
     std::string reason;
     if (driver_.open_attention(gpu_.options.cuda_deterministic, reason)) return std::nullopt;
     return Failure{.code = kCudaMissing,
                    .message = "LibTorch for CUDA, whose attention the program uses, is not here: " + reason,
-                   .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
+                   .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences"};
   }
 
   /// Computed on the device: the state of a large model is mostly zeros, and would take a host and its bus many seconds.
   bool first_values(GpuRank& rank) {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;
-    const Stream stream = rank.queues.front().stream;
-    if (!gpu_.done(driver_.fill(stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async", &rank)) return false;
+    const CudaStream cuda_stream = rank.streams.front().cuda_stream;
+    if (!gpu_.done(driver_.fill(cuda_stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async", &rank)) return false;
     for (const FirstValues& values : first_values_of(program, rank.job->intervals)) {
-      if (!put(rank, stream, values)) return false;
+      if (!put(rank, cuda_stream, values)) return false;
     }
     // Any stream may read them first.
-    return gpu_.done(driver_.record(gpu_.transferred, stream), "cuEventRecord", &rank) && gpu_.wait_for(gpu_.transferred);
+    return gpu_.done(driver_.record(gpu_.transferred, cuda_stream), "cuEventRecord", &rank) && gpu_.wait_for(gpu_.transferred);
   }
 
-  bool put(GpuRank& rank, Stream stream, const FirstValues& values) {
+  bool put(GpuRank& rank, CudaStream cuda_stream, const FirstValues& values) {
     const std::uint64_t elements = values.elements.end - values.elements.first;
     if (elements == 0) return true;
-    constexpr std::uint64_t kThreads = 256, kMostBlocks = 4096;
-    const std::uint64_t blocks = std::min((elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
+    constexpr std::uint64_t kThreads = 256, kMaxBlocks = 4096;
+    const std::uint64_t blocks = std::min((elements + kThreads - 1) / kThreads, kMaxBlocks), stride = blocks * kThreads;
     const piper_random_key key = first_values_key(*values.param, gpu_.job.seed);
     unsigned char* const to = (values.on_host ? rank.host : rank.arena) + values.offset + values.elements.at * element_bytes(values.dtype);
     const void* const arguments[] = {&key, &values.param->init, &values.param->scale, &values.elements.first, &elements, &stride, &to};
-    return gpu_.done(driver_.launch(stream, gpu_.kernels.initialise.at(values.dtype), blocks, kThreads, arguments), "cuLaunchKernel", &rank);
+    return gpu_.done(driver_.launch(cuda_stream, gpu_.kernels.initialise.at(values.dtype), blocks, kThreads, arguments), "cuLaunchKernel", &rank);
   }
 
   /// All ones are NaN: a read of unwritten memory shows.
-  bool poison(GpuRank& rank) { return gpu_.done(driver_.fill(rank.queues.front().stream, rank.arena, 0xFF, rank.arena_bytes), "cuMemsetD8Async", &rank); }
+  bool poison(GpuRank& rank) { return gpu_.done(driver_.fill(rank.streams.front().cuda_stream, rank.arena, 0xFF, rank.arena_bytes), "cuMemsetD8Async", &rank); }
 
   Gpu& gpu_;
   Driver& driver_;

@@ -49,10 +49,10 @@ void GpuSteps::begin_run(const DeviceRun& run) {
   timed_step_ = run.record ? run.steps : 0;
   for (const auto& rank : gpu_.ranks) {
     rank->flight.begin_program(*rank->active().program);
-    for (GpuQueue& queue : rank->queues) {
-      *queue.progress = 0;
-      queue.enqueued = 0;
-      queue.in_comm = false;
+    for (GpuStream& stream : rank->streams) {
+      *stream.progress = 0;
+      stream.enqueued = 0;
+      stream.in_comm = false;
     }
     for (std::vector<std::uint64_t>& recorded : rank->program().recorded) std::fill(recorded.begin(), recorded.end(), 0);
   }
@@ -63,13 +63,13 @@ void GpuSteps::begin_run(const DeviceRun& run) {
 bool GpuSteps::enqueue(std::uint64_t step) {
   StepGraphs& graphs = gpu_.graphs[static_cast<std::size_t>(gpu_.phase)];
   // The first steps show failures action by action, and load code that the driver loads late.
-  if (gpu_.options.cuda_graphs && !graphs.ready() && !graphs.refused && step >= kStepsUnderWay) {
+  if (gpu_.options.cuda_graphs && !graphs.ready() && !graphs.refused && step >= kStepsInFlight) {
     capture_steps(gpu_, [&](std::uint64_t parity) { return enqueue_actions(parity); });
   }
   if (gpu_.failure) return false;
   for (const auto& rank : gpu_.ranks) stage(*rank, step);
   const bool timed = step + 1 == timed_step_, in_graph = graphs.ready() && !timed;
-  gpu_.in_graph[step % kStepsUnderWay] = in_graph;
+  gpu_.in_graph[step % kStepsInFlight] = in_graph;
   if (in_graph) return launch_step(gpu_, step);
   if (timed && !gpu_.times.begin()) return false;
   gpu_.behind_steps = timed;
@@ -78,7 +78,7 @@ bool GpuSteps::enqueue(std::uint64_t step) {
   gpu_.times.end();
   if (!enqueued) return false;
   for (const auto& rank : gpu_.ranks) {
-    if (!gpu_.done(driver_.record(rank->step_ends[step % kStepsUnderWay], rank->queues.front().stream), "cuEventRecord", rank.get())) return false;
+    if (!gpu_.done(driver_.record(rank->step_ends[step % kStepsInFlight], rank->streams.front().cuda_stream), "cuEventRecord", rank.get())) return false;
   }
   return true;
 }
@@ -118,8 +118,8 @@ bool GpuSteps::begin_step(GpuRank& rank, std::uint64_t step) {
   rank.loaded = 0;
   rank.next_check = rank.next_report = 0;
   const unsigned char* const staging = rank.step_staging(step);
-  const Stream stream = rank.queues.front().stream;
-  const auto put = [&](unsigned char* to, const unsigned char* from, std::uint64_t bytes) { return gpu_.done(driver_.copy(stream, to, from, bytes), "cuMemcpyAsync", &rank); };
+  const CudaStream cuda_stream = rank.streams.front().cuda_stream;
+  const auto put = [&](unsigned char* to, const unsigned char* from, std::uint64_t bytes) { return gpu_.done(driver_.copy(cuda_stream, to, from, bytes), "cuMemcpyAsync", &rank); };
   return put(rank.draw, staging + staged_draw(rank), kDrawBytes) &&
          (gpu_.phase != Phase::training || put(rank.arena + rank.active().program->scalars_offset, staging + rank.staged_scalars, sizeof(PiperScalars)));
 }
@@ -128,7 +128,7 @@ bool GpuSteps::begin_step(GpuRank& rank, std::uint64_t step) {
 
 bool GpuSteps::take_in(std::uint64_t step) {
   for (const auto& rank : gpu_.ranks) {
-    if (!gpu_.wait_for(rank->step_ends[step % kStepsUnderWay])) return false;
+    if (!gpu_.wait_for(rank->step_ends[step % kStepsInFlight])) return false;
   }
   if (auto lost = gpu_.exchange->lost()) {
     gpu_.failure = failure_of_others(gpu_, std::move(*lost));
@@ -139,14 +139,14 @@ bool GpuSteps::take_in(std::uint64_t step) {
   }
   for (const auto& rank : gpu_.ranks) {
     if (!keep_reports(*rank, step)) return false;
-    for (std::uint32_t q = 0; q < rank->active().program->num_streams; ++q) rank->flight.record()->begun[q] = rank->flight.record()->ended[q] = rank->queues[q].ended();
+    for (std::uint32_t q = 0; q < rank->active().program->num_streams; ++q) rank->flight.record()->started[q] = rank->flight.record()->ended[q] = rank->streams[q].ended();
   }
   return true;
 }
 
 void GpuSteps::look(std::uint64_t step) {
   const GpuRank& rank = *gpu_.ranks.front();
-  const Status status = driver_.query(rank.step_ends[step % kStepsUnderWay]);
+  const Status status = driver_.query(rank.step_ends[step % kStepsInFlight]);
   if (status != kNotReady) gpu_.done(status, "cuEventQuery", &rank);
 }
 

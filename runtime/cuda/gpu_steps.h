@@ -19,7 +19,7 @@ class GpuSteps {
   explicit GpuSteps(Gpu& gpu);
 
   void begin_run(const DeviceRun& run);
-  /// Enqueues the next step; at most kStepsUnderWay steps have not been taken in. False after a failure, as is `take_in`.
+  /// Enqueues the next step; at most kStepsInFlight steps have not been taken in. False after a failure, as is `take_in`.
   bool enqueue(std::uint64_t step);
   bool take_in(std::uint64_t step);
   /// Checks the step, which may be in flight, for a failure.

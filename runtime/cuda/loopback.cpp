@@ -22,7 +22,7 @@ std::optional<Failure> Loopback::connect(Phase phase) {
     if (event == nullptr && !gpu_.done(gpu_.driver->create_event(&event), "cuEventCreate")) return gpu_.failure;
     comm.done = event;
     for (const CommMember& each : members) {
-      Member& member = comm.members.emplace_back(Member{gpu_.ranks[each.rank].get(), each.queue, each.action, each.operation, {}});
+      Member& member = comm.members.emplace_back(Member{gpu_.ranks[each.rank].get(), each.stream, each.action, each.operation, {}});
       member.operation.arena = member.rank->arena;
       member.operation.host = member.rank->host;
     }
@@ -116,21 +116,21 @@ std::optional<Failure> Loopback::upload_tables(std::vector<MatchedComm>& matched
 void Loopback::part() {
   for (MatchedComm& comm : matched_[static_cast<std::size_t>(gpu_.phase)]) comm.arrived = 0;
   for (const auto& rank : gpu_.ranks) {
-    for (GpuQueue& queue : rank->queues) queue.in_comm = false;
+    for (GpuStream& stream : rank->streams) stream.in_comm = false;
   }
 }
 
-int Loopback::arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) {
-  MatchedComm& comm = matched_[static_cast<std::size_t>(gpu_.phase)][at_[static_cast<std::size_t>(gpu_.phase)][rank.index][queue][position]];
-  GpuQueue& own = rank.queues[queue];
+int Loopback::arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action, std::uint32_t position) {
+  MatchedComm& comm = matched_[static_cast<std::size_t>(gpu_.phase)][at_[static_cast<std::size_t>(gpu_.phase)][rank.index][stream][position]];
+  GpuStream& own = rank.streams[stream];
   own.in_comm = true;
   for (const Member& member : comm.members) {
     if (member.rank != &rank) continue;
     for (const auto& [at, bytes] : member.cleared) {
-      if (!gpu_.done(gpu_.driver->fill(own.stream, at, 0, bytes), "cuMemsetD8Async", &rank, action)) return 1;
+      if (!gpu_.done(gpu_.driver->fill(own.cuda_stream, at, 0, bytes), "cuMemsetD8Async", &rank, action)) return 1;
     }
   }
-  if (!gpu_.done(gpu_.driver->record(own.ready, own.stream), "cuEventRecord", &rank, action)) return 1;
+  if (!gpu_.done(gpu_.driver->record(own.ready, own.cuda_stream), "cuEventRecord", &rank, action)) return 1;
   if (++comm.arrived < comm.members.size()) return 0;
   comm.arrived = 0;
   return move(comm);
@@ -139,29 +139,29 @@ int Loopback::arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, s
 int Loopback::move(MatchedComm& comm) {
   Driver& driver = *gpu_.driver;
   const Member& mover = comm.members[comm.mover()];
-  const Stream stream = mover.rank->queues[mover.queue].stream;
+  const CudaStream cuda_stream = mover.rank->streams[mover.stream].cuda_stream;
   const auto done = [&](Status status, const char* call) { return gpu_.done(status, call, mover.rank, mover.action); };
   for (const Member& member : comm.members) {
-    const GpuQueue& queue = member.rank->queues[member.queue];
-    if (queue.stream != stream && !done(driver.wait(stream, queue.ready), "cuStreamWaitEvent")) return 1;
+    const GpuStream& stream = member.rank->streams[member.stream];
+    if (stream.cuda_stream != cuda_stream && !done(driver.wait(cuda_stream, stream.ready), "cuStreamWaitEvent")) return 1;
   }
   for (const Copy& copy : comm.copies) {
-    if (!done(driver.copy(stream, copy.to, copy.from, copy.bytes), "cuMemcpyAsync")) return 1;
+    if (!done(driver.copy(cuda_stream, copy.to, copy.from, copy.bytes), "cuMemcpyAsync")) return 1;
   }
   for (const Sum& sum : comm.sums) {
-    constexpr std::uint64_t kThreads = 256, kMostBlocks = 2048;
-    const std::uint64_t blocks = std::min((sum.elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
+    constexpr std::uint64_t kThreads = 256, kMaxBlocks = 2048;
+    const std::uint64_t blocks = std::min((sum.elements + kThreads - 1) / kThreads, kMaxBlocks), stride = blocks * kThreads;
     const void *const in = sum.table, *const out = sum.table + sum.in.size() * sizeof(void*);
     const auto num_in = static_cast<std::uint32_t>(sum.in.size()), num_out = static_cast<std::uint32_t>(sum.out.size());
     const void* const arguments[] = {&in, &num_in, &out, &num_out, &sum.elements, &stride, &sum.adds};
-    if (!done(driver.launch(stream, gpu_.kernels.sums.at(sum.dtype), blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
+    if (!done(driver.launch(cuda_stream, gpu_.kernels.sums.at(sum.dtype), blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
   }
-  if (!done(driver.record(comm.done, stream), "cuEventRecord")) return 1;
+  if (!done(driver.record(comm.done, cuda_stream), "cuEventRecord")) return 1;
   for (const Member& member : comm.members) {
-    GpuQueue& queue = member.rank->queues[member.queue];
-    if (queue.stream != stream && !done(driver.wait(queue.stream, comm.done), "cuStreamWaitEvent")) return 1;
-    queue.in_comm = false;
-    if (gpu_.end_action(*member.rank, member.queue, member.action) != 0) return 1;
+    GpuStream& stream = member.rank->streams[member.stream];
+    if (stream.cuda_stream != cuda_stream && !done(driver.wait(stream.cuda_stream, comm.done), "cuStreamWaitEvent")) return 1;
+    stream.in_comm = false;
+    if (gpu_.end_action(*member.rank, member.stream, member.action) != 0) return 1;
   }
   return 0;
 }

@@ -25,12 +25,12 @@ class Loopback final : public Exchange {
 
   std::optional<Failure> connect(Phase phase) override;
   void part() override;
-  int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) override;
+  int arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action, std::uint32_t position) override;
 
  private:
   struct Member {
     GpuRank* rank = nullptr;
-    std::uint32_t queue = 0, action = 0;
+    std::uint32_t stream = 0, action = 0;
     Operation operation;
     std::vector<std::pair<unsigned char*, std::uint64_t>> cleared;  // before it is read
   };

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kMagic = 0xcafebeef;          // NCCL_API_MAGIC
 constexpr int kUndefined = INT_MIN;              // NCCL_CONFIG_UNDEF_INT
 constexpr int kSum = 0;                          // ncclSum
-constexpr int kLeastVersion = 21803;             // the first version with the settings of NcclConfig
+constexpr int kMinVersion = 21803;             // the first version with the settings of NcclConfig
 constexpr int kInt64 = 4, kFloat32 = 7, kFloat64 = 8, kBfloat16 = 9;
 
 int type_of(std::uint32_t dtype) {
@@ -58,7 +58,7 @@ class LibraryNccl final : public Nccl {
   NcclResult open(NcclCommunicator* made, std::uint32_t members, const NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override {
     NcclConfig config{.size = sizeof(NcclConfig),
                       .magic = kMagic,
-                      .version = kLeastVersion,
+                      .version = kMinVersion,
                       .blocking = 0,
                       .cga_cluster_size = kUndefined,
                       .min_ctas = kUndefined,
@@ -77,16 +77,16 @@ class LibraryNccl final : public Nccl {
 
   NcclResult group_start() override { return nccl_.ncclGroupStart(); }
   NcclResult group_end() override { return nccl_.ncclGroupEnd(); }
-  NcclResult enqueue(NcclCommunicator communicator, Stream stream, const NcclCall& call) override {
+  NcclResult enqueue(NcclCommunicator communicator, CudaStream cuda_stream, const NcclCall& call) override {
     const int type = type_of(call.dtype), peer = static_cast<int>(call.peer);
     switch (call.kind) {
-      case NcclKind::send: return nccl_.ncclSend(call.from, call.count, type, peer, communicator, stream);
-      case NcclKind::receive: return nccl_.ncclRecv(call.to, call.count, type, peer, communicator, stream);
-      case NcclKind::all_reduce: return nccl_.ncclAllReduce(call.from, call.to, call.count, type, kSum, communicator, stream);
-      case NcclKind::broadcast: return nccl_.ncclBroadcast(call.from, call.to, call.count, type, peer, communicator, stream);
-      case NcclKind::reduce: return nccl_.ncclReduce(call.from, call.to, call.count, type, kSum, peer, communicator, stream);
-      case NcclKind::reduce_scatter: return nccl_.ncclReduceScatter(call.from, call.to, call.count, type, kSum, communicator, stream);
-      case NcclKind::all_gather: return nccl_.ncclAllGather(call.from, call.to, call.count, type, communicator, stream);
+      case NcclKind::send: return nccl_.ncclSend(call.from, call.count, type, peer, communicator, cuda_stream);
+      case NcclKind::receive: return nccl_.ncclRecv(call.to, call.count, type, peer, communicator, cuda_stream);
+      case NcclKind::all_reduce: return nccl_.ncclAllReduce(call.from, call.to, call.count, type, kSum, communicator, cuda_stream);
+      case NcclKind::broadcast: return nccl_.ncclBroadcast(call.from, call.to, call.count, type, peer, communicator, cuda_stream);
+      case NcclKind::reduce: return nccl_.ncclReduce(call.from, call.to, call.count, type, kSum, peer, communicator, cuda_stream);
+      case NcclKind::reduce_scatter: return nccl_.ncclReduceScatter(call.from, call.to, call.count, type, kSum, communicator, cuda_stream);
+      case NcclKind::all_gather: return nccl_.ncclAllGather(call.from, call.to, call.count, type, communicator, cuda_stream);
     }
     return kNcclInvalidUsage;
   }
@@ -114,9 +114,9 @@ std::unique_ptr<Nccl> open_nccl(const std::string& path, Failure& failure) {
   const char* const lacking = functions.find(library);
   int version = 0;
   if (functions.ncclGetVersion != nullptr) functions.ncclGetVersion(&version);
-  if (version < kLeastVersion || lacking != nullptr) {
+  if (version < kMinVersion || lacking != nullptr) {
     failure = {.code = kCudaTooOld,
-               .message = "NCCL in `" + path + "` is version " + spelled(version) + (lacking != nullptr ? ", and lacks `" + std::string(lacking) + "`" : std::string()) + "; " + spelled(kLeastVersion) + " or newer is needed",
+               .message = "NCCL in `" + path + "` is version " + spelled(version) + (lacking != nullptr ? ", and lacks `" + std::string(lacking) + "`" : std::string()) + "; " + spelled(kMinVersion) + " or newer is needed",
                .hint = "`pip install nvidia-nccl-cu13`, or a newer system package; PIPER_CUDA_PATH names the folder"};
     return nullptr;
   }

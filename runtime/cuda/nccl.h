@@ -72,7 +72,7 @@ class Nccl {
 
   virtual NcclResult group_start() = 0;
   virtual NcclResult group_end() = 0;
-  virtual NcclResult enqueue(NcclCommunicator communicator, Stream stream, const NcclCall& call) = 0;
+  virtual NcclResult enqueue(NcclCommunicator communicator, CudaStream cuda_stream, const NcclCall& call) = 0;
 };
 
 /// NCCL as a library. Null with the reason in `failure`: kCudaMissing, kCudaTooOld.

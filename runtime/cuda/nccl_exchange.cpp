@@ -119,10 +119,10 @@ std::optional<Failure> NcclExchange::open_communicator(const PiperCommunicator& 
     }
     group_.set(key, std::string(id.bytes, sizeof id.bytes));
   } else {
-    const auto told = group_.get(key);
-    if (!told) return group_.failure();
-    if (told->size() != sizeof id.bytes) return group_.fail_message(members.members[0], "an id of a communicator that has another size");
-    std::copy(told->begin(), told->end(), id.bytes);
+    const auto received = group_.get(key);
+    if (!received) return group_.failure();
+    if (received->size() != sizeof id.bytes) return group_.fail_message(members.members[0], "an id of a communicator that has another size");
+    std::copy(received->begin(), received->end(), id.bytes);
   }
   NcclCommunicator handle = nullptr;
   const NcclResult result = nccl_->open(&handle, members.num_members, id, members.self, members.kind == 0 ? kBlocksOfPair : 0);
@@ -141,9 +141,9 @@ std::optional<Failure> NcclExchange::open_communicator(const PiperCommunicator& 
 
 std::optional<Failure> NcclExchange::plan(Phase phase, const MatchedComms& matched) {
   const auto p = static_cast<std::size_t>(phase);
-  for (const std::vector<std::uint32_t>& of_queue : matched.at[self_]) {
+  for (const std::vector<std::uint32_t>& of_stream : matched.at[self_]) {
     std::vector<Communication>& planned = communications_[p].emplace_back();
-    for (const std::uint32_t number : of_queue) {
+    for (const std::uint32_t number : of_stream) {
       const std::vector<CommMember>& matched_comm = matched.list[number];
       Communication& made = planned.emplace_back();
       const std::size_t self = static_cast<std::size_t>(std::find_if(matched_comm.begin(), matched_comm.end(), [&](const CommMember& each) { return each.rank == self_; }) - matched_comm.begin());
@@ -229,14 +229,14 @@ std::optional<Failure> NcclExchange::place_scratch(Phase phase) {
   GpuRank& rank = *gpu_.ranks[0];
   const auto allocate = [&](std::uint64_t bytes, unsigned char*& to) { return gpu_.done(gpu_.driver->allocate(std::max(bytes, kLine), &to), "cuMemAlloc", &rank); };
   if (zero_bytes_ > 0) {
-    if (!allocate(zero_bytes_, zeros_) || !gpu_.done(gpu_.driver->fill(rank.queues.front().stream, zeros_, 0, zero_bytes_), "cuMemsetD8Async", &rank)) return gpu_.failure;
+    if (!allocate(zero_bytes_, zeros_) || !gpu_.done(gpu_.driver->fill(rank.streams.front().cuda_stream, zeros_, 0, zero_bytes_), "cuMemsetD8Async", &rank)) return gpu_.failure;
   }
-  for (std::vector<Communication>& queue : communications_[static_cast<std::size_t>(phase)]) {
+  for (std::vector<Communication>& stream : communications_[static_cast<std::size_t>(phase)]) {
     std::uint64_t most = 0;
-    for (const Communication& each : queue) most = std::max(most, each.scratch);
+    for (const Communication& each : stream) most = std::max(most, each.scratch);
     unsigned char* scratch = nullptr;
     if (most > 0 && !allocate(most, scratch)) return gpu_.failure;
-    for (Communication& each : queue) {
+    for (Communication& each : stream) {
       for (NcclCall& call : each.calls) {
         if ((call.kind == NcclKind::reduce_scatter || call.kind == NcclKind::reduce) && call.from == nullptr) call.from = zeros_;
       }
@@ -254,24 +254,24 @@ std::optional<Failure> NcclExchange::place_scratch(Phase phase) {
 std::optional<Failure> NcclExchange::exchange_elements(Phase phase) {
   GpuRank& rank = *gpu_.ranks[0];
   struct Use {
-    std::size_t queue = 0;
+    std::size_t stream = 0;
     std::set<NcclKind> kinds;
   };
   std::map<std::size_t, Use> uses;
   std::uint64_t most = 0;
-  const auto& queues = communications_[static_cast<std::size_t>(phase)];
-  for (std::size_t q = 0; q < queues.size(); ++q) {
-    for (const Communication& each : queues[q]) {
+  const auto& streams = communications_[static_cast<std::size_t>(phase)];
+  for (std::size_t q = 0; q < streams.size(); ++q) {
+    for (const Communication& each : streams[q]) {
       for (const NcclCall& call : each.calls) {
-        uses[each.communicator].queue = q;
+        uses[each.communicator].stream = q;
         uses[each.communicator].kinds.insert(call.kind);
         most = std::max<std::uint64_t>(most, communicators_[each.communicator].members->num_members);
       }
     }
   }
   const std::uint64_t bytes = round_up((most + 1) * sizeof(float), kLine);
-  if (!gpu_.done(gpu_.driver->allocate(2 * bytes, &elements_), "cuMemAlloc", &rank) || !gpu_.done(gpu_.driver->fill(rank.queues.front().stream, elements_, 0, 2 * bytes), "cuMemsetD8Async", &rank)) return gpu_.failure;
-  if (!gpu_.done(gpu_.driver->record(gpu_.transferred, rank.queues.front().stream), "cuEventRecord", &rank) || !gpu_.wait_for(gpu_.transferred)) return gpu_.failure;
+  if (!gpu_.done(gpu_.driver->allocate(2 * bytes, &elements_), "cuMemAlloc", &rank) || !gpu_.done(gpu_.driver->fill(rank.streams.front().cuda_stream, elements_, 0, 2 * bytes), "cuMemsetD8Async", &rank)) return gpu_.failure;
+  if (!gpu_.done(gpu_.driver->record(gpu_.transferred, rank.streams.front().cuda_stream), "cuEventRecord", &rank) || !gpu_.wait_for(gpu_.transferred)) return gpu_.failure;
   std::vector<std::pair<std::uint32_t, std::size_t>> order;
   for (const auto& [id, number] : known_) {
     if (uses.contains(number)) order.emplace_back(id, number);
@@ -279,43 +279,43 @@ std::optional<Failure> NcclExchange::exchange_elements(Phase phase) {
   for (const auto& [id, number] : order) {
     const Use use = uses[number];
     uses[number].kinds.clear();  // of evaluation that shares it: once
-    const Stream stream = rank.queues[use.queue].stream;
+    const CudaStream cuda_stream = rank.streams[use.stream].cuda_stream;
     for (const NcclKind kind : use.kinds) {
       Communication one;
       one.communicator = number;
       one.calls.push_back({kind, elements_, elements_ + bytes, 1, PIPER_F32, kind == NcclKind::send ? 1u : 0u});
-      if (!call(one, stream, &rank, Gpu::kNoAction)) return gpu_.failure;
+      if (!call(one, cuda_stream, &rank, Gpu::kNoAction)) return gpu_.failure;
     }
-    if (!gpu_.done(gpu_.driver->record(gpu_.transferred, stream), "cuEventRecord", &rank) || !gpu_.wait_for(gpu_.transferred)) return gpu_.failure;
+    if (!gpu_.done(gpu_.driver->record(gpu_.transferred, cuda_stream), "cuEventRecord", &rank) || !gpu_.wait_for(gpu_.transferred)) return gpu_.failure;
   }
   return std::nullopt;
 }
 
 // ---- in a step
 
-int NcclExchange::arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) {
-  const Communication& communication = communications_[static_cast<std::size_t>(gpu_.phase)][queue][position];
-  const Stream stream = rank.queues[queue].stream;
+int NcclExchange::arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action, std::uint32_t position) {
+  const Communication& communication = communications_[static_cast<std::size_t>(gpu_.phase)][stream][position];
+  const CudaStream cuda_stream = rank.streams[stream].cuda_stream;
   const auto done = [&](Status status, const char* call) { return gpu_.done(status, call, &rank, action); };
   for (const auto& [at, bytes] : communication.cleared) {
-    if (!done(gpu_.driver->fill(stream, at, 0, bytes), "cuMemsetD8Async")) return 1;
+    if (!done(gpu_.driver->fill(cuda_stream, at, 0, bytes), "cuMemsetD8Async")) return 1;
   }
   for (const NcclCall& copy : communication.copies) {
-    if (!done(gpu_.driver->copy(stream, copy.to, copy.from, copy.count), "cuMemcpyAsync")) return 1;
+    if (!done(gpu_.driver->copy(cuda_stream, copy.to, copy.from, copy.count), "cuMemcpyAsync")) return 1;
   }
-  if (!communication.calls.empty() && !call(communication, stream, &rank, action)) return 1;
+  if (!communication.calls.empty() && !call(communication, cuda_stream, &rank, action)) return 1;
   for (const Adds& adds : communication.adds) {
-    constexpr std::uint64_t kThreads = 256, kMostBlocks = 2048;
+    constexpr std::uint64_t kThreads = 256, kMaxBlocks = 2048;
     constexpr std::uint32_t kOne = 1;
-    const std::uint64_t blocks = std::min((adds.elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
+    const std::uint64_t blocks = std::min((adds.elements + kThreads - 1) / kThreads, kMaxBlocks), stride = blocks * kThreads;
     const void *const in = adds.table, *const out = adds.table + sizeof(void*);
     const void* const arguments[] = {&in, &kOne, &out, &kOne, &adds.elements, &stride, &kOne};
-    if (!done(gpu_.driver->launch(stream, gpu_.kernels.sums.at(adds.dtype), blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
+    if (!done(gpu_.driver->launch(cuda_stream, gpu_.kernels.sums.at(adds.dtype), blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
   }
-  return gpu_.end_action(rank, queue, action);
+  return gpu_.end_action(rank, stream, action);
 }
 
-bool NcclExchange::call(const Communication& communication, Stream stream, GpuRank* rank, std::uint32_t action) {
+bool NcclExchange::call(const Communication& communication, CudaStream cuda_stream, GpuRank* rank, std::uint32_t action) {
   const NcclCommunicator communicator = communicators_[communication.communicator].handle;
   const bool group = communication.calls.size() > 1;
   NcclResult result = kNcclSuccess;
@@ -326,14 +326,14 @@ bool NcclExchange::call(const Communication& communication, Stream stream, GpuRa
     const std::lock_guard lock(mutex_);
     if (aborted_ || lost_.load()) return others_failed(rank, action);
     if (group) result = nccl_->group_start();
-    const bool begun = group && good();
+    const bool started = group && good();
     for (const NcclCall& each : communication.calls) {
       if (!good()) break;
       name = name_of(each.kind);
-      result = nccl_->enqueue(communicator, stream, each);
+      result = nccl_->enqueue(communicator, cuda_stream, each);
       progresses |= result == kNcclInProgress;
     }
-    if (begun) {
+    if (started) {
       // Also after a failed call: otherwise later calls would be collected in the group, too.
       const NcclResult ended = nccl_->group_end();
       if (good()) {
@@ -379,7 +379,7 @@ bool NcclExchange::others_failed(const GpuRank* rank, std::uint32_t action) {
     const PiperRank& active = rank->ranks[static_cast<std::size_t>(gpu_.phase)];
     gpu_.failure->rank = active.rank;
     gpu_.failure->step = active.global_step;
-    gpu_.failure->place = place_of(*active.program, action);
+    gpu_.failure->place = location_of(*active.program, action);
   }
   return false;
 }
@@ -387,7 +387,7 @@ bool NcclExchange::others_failed(const GpuRank* rank, std::uint32_t action) {
 bool NcclExchange::fail(NcclResult result, const char* call, NcclCommunicator communicator, const GpuRank* rank, std::uint32_t action) {
   if (gpu_.failure) return false;
   Failure failure{.code = kNcclFailed, .message = std::string("`") + call + "` failed: " + nccl_->text_of(result, communicator), .hint = "NCCL_DEBUG=INFO prints more details", .rank = rank->job->rank};
-  if (action != Gpu::kNoAction) failure.place = place_of(*rank->ranks[static_cast<std::size_t>(gpu_.phase)].program, action);
+  if (action != Gpu::kNoAction) failure.place = location_of(*rank->ranks[static_cast<std::size_t>(gpu_.phase)].program, action);
   gpu_.failure = group_.first_cause(failure);
   return false;
 }

@@ -31,7 +31,7 @@ class NcclExchange final : public Exchange {
 
   std::uint64_t library_bytes() const override;
   std::optional<Failure> connect(Phase phase) override;
-  int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) override;
+  int arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action, std::uint32_t position) override;
   std::optional<Failure> lost() override;
 
  private:
@@ -67,7 +67,7 @@ class NcclExchange final : public Exchange {
   std::optional<Failure> place_scratch(Phase phase);
   std::optional<Failure> exchange_elements(Phase phase);
 
-  bool call(const Communication& communication, Stream stream, GpuRank* rank, std::uint32_t action);
+  bool call(const Communication& communication, CudaStream cuda_stream, GpuRank* rank, std::uint32_t action);
   /// Waits until all calls begun on the communicator are enqueued. False after a failure.
   bool settle(NcclCommunicator communicator, const char* call, GpuRank* rank, std::uint32_t action);
   bool fail(NcclResult result, const char* call, NcclCommunicator communicator, const GpuRank* rank, std::uint32_t action);

@@ -22,13 +22,13 @@ struct Scanner {
 
   static Scanner& of(PiperDevice* device) { return *static_cast<Scanner*>(device->device); }
 
-  int begin(std::uint32_t queue, std::uint32_t action, const PiperWait* waits, std::uint32_t num_waits) {
-    if (queue >= next.size() || action >= scan.actions.size()) return refuse("an action lies on a queue that its program does not have");
+  int begin(std::uint32_t stream, std::uint32_t action, const PiperWait* waits, std::uint32_t num_waits) {
+    if (stream >= next.size() || action >= scan.actions.size()) return refuse("an action lies on a stream that its program does not have");
     ScannedAction& made = scan.actions[action];
-    made.queue = queue;
-    made.position = next[queue]++;
+    made.stream = stream;
+    made.position = next[stream]++;
     made.waits.assign(waits, waits + num_waits);
-    if (made.position >= scan.awaited[queue].size()) return refuse("a queue has more actions than its program says");
+    if (made.position >= scan.awaited[stream].size()) return refuse("a stream has more actions than its program says");
     for (const PiperWait& wait : made.waits) {
       if (wait.stream >= next.size() || wait.position >= scan.awaited[wait.stream].size() || wait.distance > 1) return refuse("an action waits for one that does not exist");
       if (wait.distance == 0 && wait.position >= next[wait.stream]) return refuse("an action waits for a later one of its step");
@@ -47,7 +47,7 @@ struct Scanner {
     return 0;
   }
   int attention(const PiperAttend& call) {
-    scan.torch_attention |= call.form != PIPER_ATTEND_OWN;
+    scan.torch_attention |= call.form != PIPER_ATTEND_BUILTIN;
     scan.flash_attention |= call.form == PIPER_ATTEND_FLASH;
     return 0;
   }
@@ -72,8 +72,8 @@ PiperDevice scanning_device(Scanner& scanner) {
   PiperDevice device{};
   device.abi_version = PIPER_DEVICE_ABI_VERSION;
   device.device = &scanner;
-  device.begin = [](PiperDevice* d, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperWait* waits, std::uint32_t count) {
-    return Scanner::of(d).begin(queue, action, waits, count);
+  device.begin = [](PiperDevice* d, PiperRank*, std::uint32_t stream, std::uint32_t action, const PiperWait* waits, std::uint32_t count) {
+    return Scanner::of(d).begin(stream, action, waits, count);
   };
   device.end = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t) { return 0; };
   device.kernel = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t, const void* const*) { return 0; };
@@ -128,7 +128,7 @@ std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, 
   scanned.communicators = evaluation ? rank.evaluation_communicators : rank.communicators;
   if (role.enqueue(&role, &device, &scanned, 0, role.num_actions) != 0) return bad(scanner.wrong != nullptr ? scanner.wrong : "the enqueuing function fails");
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
-    if (scanner.next[s] != program.streams[s].num_actions) return bad("a queue has fewer actions than its program says");
+    if (scanner.next[s] != program.streams[s].num_actions) return bad("a stream has fewer actions than its program says");
   }
   scan.report_bytes = aligned(scan.report_bytes);
   return std::nullopt;

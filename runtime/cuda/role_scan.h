@@ -15,7 +15,7 @@
 namespace piper::runtime::cuda {
 
 struct ScannedAction {
-  std::uint32_t queue = 0, position = 0;
+  std::uint32_t stream = 0, position = 0;
   std::vector<PiperWait> waits;
 };
 

@@ -7,27 +7,27 @@ namespace piper::runtime::cuda {
 
 namespace {
 
-bool tell_all(Gpu& gpu) {
+bool signal_all(Gpu& gpu) {
   for (const auto& rank : gpu.ranks) {
-    for (std::uint32_t q = 0; q < rank->queues.size(); ++q) {
-      if (!gpu.tell(*rank, q)) return false;
+    for (std::uint32_t q = 0; q < rank->streams.size(); ++q) {
+      if (!gpu.signal(*rank, q)) return false;
     }
   }
   return true;
 }
 
 bool capture(Gpu& gpu, std::uint64_t parity, Graph& made, const std::function<bool(std::uint64_t step)>& enqueue) {
-  const Stream origin = gpu.origin().stream;
+  const CudaStream origin = gpu.origin().cuda_stream;
   if (!gpu.done(gpu.driver->begin_capture(origin), "cuStreamBeginCapture")) return false;
   for (const auto& rank : gpu.ranks) {
     rank->program().loads.clear();
-    for (GpuQueue& queue : rank->queues) queue.captured = queue.told = queue.calls = 0;
+    for (GpuStream& stream : rank->streams) stream.captured = stream.signalled = stream.calls = 0;
     for (std::vector<std::uint64_t>& recorded : rank->program().recorded) {
       for (std::size_t at = kEndSlots - 1; at < recorded.size(); at += kEndSlots) recorded[at] = 0;
     }
   }
   gpu.capturing = gpu.behind_steps = true;
-  const bool whole = gpu.fork_streams() && enqueue(parity) && tell_all(gpu) && gpu.join_streams();
+  const bool whole = gpu.fork_streams() && enqueue(parity) && signal_all(gpu) && gpu.join_streams();
   gpu.capturing = gpu.behind_steps = false;
   Graph graph = nullptr;
   const Status ended = gpu.driver->end_capture(origin, &graph);
@@ -40,8 +40,8 @@ bool capture(Gpu& gpu, std::uint64_t parity, Graph& made, const std::function<bo
 
 void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqueue) {
   StepGraphs& graphs = gpu.graphs[static_cast<std::size_t>(gpu.phase)];
-  Graph made[kStepsUnderWay] = {};
-  for (std::uint64_t parity = 0; parity < kStepsUnderWay; ++parity) {
+  Graph made[kStepsInFlight] = {};
+  for (std::uint64_t parity = 0; parity < kStepsInFlight; ++parity) {
     if (capture(gpu, parity, made[parity], enqueue)) continue;
     graphs.refused = true;
     gpu.exchange->part();
@@ -71,12 +71,12 @@ bool launch_step(Gpu& gpu, std::uint64_t step) {
       gpu.data->load(load.input, rank->active().global_step, load.first, load.samples, rank->step_staging(step) + load.offset);
     }
   }
-  const Stream origin = gpu.origin().stream;
-  if (!gpu.done(gpu.driver->launch_graph(origin, gpu.graphs[static_cast<std::size_t>(gpu.phase)].of[step % kStepsUnderWay]), "cuGraphLaunch")) return false;
+  const CudaStream origin = gpu.origin().cuda_stream;
+  if (!gpu.done(gpu.driver->launch_graph(origin, gpu.graphs[static_cast<std::size_t>(gpu.phase)].of[step % kStepsInFlight]), "cuGraphLaunch")) return false;
   for (const auto& rank : gpu.ranks) {
     const PiperProgram& program = *rank->active().program;
-    for (std::uint32_t q = 0; q < program.num_streams; ++q) rank->queues[q].enqueued += program.streams[q].num_actions;
-    if (!gpu.done(gpu.driver->record(rank->step_ends[step % kStepsUnderWay], origin), "cuEventRecord", rank.get())) return false;
+    for (std::uint32_t q = 0; q < program.num_streams; ++q) rank->streams[q].enqueued += program.streams[q].num_actions;
+    if (!gpu.done(gpu.driver->record(rank->step_ends[step % kStepsInFlight], origin), "cuEventRecord", rank.get())) return false;
   }
   return true;
 }

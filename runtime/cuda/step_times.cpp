@@ -8,7 +8,7 @@ namespace piper::runtime::cuda {
 
 bool StepTimes::begin() {
   Driver& driver = *gpu_.driver;
-  const GpuQueue& origin = gpu_.origin();
+  const GpuStream& origin = gpu_.origin();
   recorded_.clear();
   actions_.resize(gpu_.ranks.size());
   for (const auto& rank : gpu_.ranks) {
@@ -17,16 +17,16 @@ bool StepTimes::begin() {
     for (TimedAction& action : actions) action.next_call = 0;
   }
   if (start_ == nullptr && !gpu_.done(driver.create_timer(&start_), "cuEventCreate")) return false;
-  if (!gpu_.join_streams() || !gpu_.done(driver.record(start_, origin.stream), "cuEventRecord") || !gpu_.fork_streams()) return false;
+  if (!gpu_.join_streams() || !gpu_.done(driver.record(start_, origin.cuda_stream), "cuEventRecord") || !gpu_.fork_streams()) return false;
   running_ = true;
   return true;
 }
 
 StepTimes::TimedAction& StepTimes::timed(const GpuRank& rank, std::uint32_t action) { return actions_[rank.index][action]; }
 
-bool StepTimes::mark(const GpuRank& rank, std::uint32_t queue, std::uint32_t action, Event& timer) {
+bool StepTimes::mark(const GpuRank& rank, std::uint32_t stream, std::uint32_t action, Event& timer) {
   if (timer == nullptr && !gpu_.done(gpu_.driver->create_timer(&timer), "cuEventCreate", &rank, action)) return false;
-  return gpu_.done(gpu_.driver->record(timer, rank.queues[queue].stream), "cuEventRecord", &rank, action);
+  return gpu_.done(gpu_.driver->record(timer, rank.streams[stream].cuda_stream), "cuEventRecord", &rank, action);
 }
 
 bool StepTimes::time_of(Event timer, std::uint64_t& ns) const {

@@ -31,15 +31,15 @@ class StepTimes {
   /// False after a failure, like the others.
   bool begin();
   void end() { running_ = false; }
-  bool begin_action(const GpuRank& rank, std::uint32_t queue, std::uint32_t action) { return !running_ || mark(rank, queue, action, timed(rank, action).begin); }
-  bool end_action(const GpuRank& rank, std::uint32_t queue, std::uint32_t action) { return !running_ || mark(rank, queue, action, timed(rank, action).end); }
+  bool begin_action(const GpuRank& rank, std::uint32_t stream, std::uint32_t action) { return !running_ || mark(rank, stream, action, timed(rank, action).begin); }
+  bool end_action(const GpuRank& rank, std::uint32_t stream, std::uint32_t action) { return !running_ || mark(rank, stream, action, timed(rank, action).end); }
   /// Times `enqueue`, which returns whether it succeeded.
   template <typename Enqueue>
-  bool in_call(const GpuRank& rank, std::uint32_t queue, std::uint32_t action, Call call, const Enqueue& enqueue) {
+  bool in_call(const GpuRank& rank, std::uint32_t stream, std::uint32_t action, Call call, const Enqueue& enqueue) {
     if (!running_) return enqueue();
     const std::size_t at = timed(rank, action).next_call++;
     if (at == timed(rank, action).calls.size()) timed(rank, action).calls.push_back({.call = call});
-    return mark(rank, queue, action, timed(rank, action).calls[at].from) && enqueue() && mark(rank, queue, action, timed(rank, action).calls[at].to);
+    return mark(rank, stream, action, timed(rank, action).calls[at].from) && enqueue() && mark(rank, stream, action, timed(rank, action).calls[at].to);
   }
   bool read();
   /// The last step that was read; empty before.
@@ -58,7 +58,7 @@ class StepTimes {
 
   TimedAction& timed(const GpuRank& rank, std::uint32_t action);
   /// Records a timer, and makes it if there is none.
-  bool mark(const GpuRank& rank, std::uint32_t queue, std::uint32_t action, Event& timer);
+  bool mark(const GpuRank& rank, std::uint32_t stream, std::uint32_t action, Event& timer);
   /// Nanoseconds since the start of the step.
   bool time_of(Event timer, std::uint64_t& ns) const;
 

@@ -186,7 +186,7 @@ class Weighed final : public StepData {
 
 Failure at(const PiperData& data, std::uint32_t code, std::string message, std::string hint) {
   Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint)};
-  failure.place = place_of({}, data.where.place);
+  failure.place = location_of({}, data.where.place);
   return failure;
 }
 
@@ -272,7 +272,7 @@ std::unique_ptr<StepData> open_held_out(const PiperJob& job, Failure& failure, T
   const Batches batches = data->batches();
   if (batches.taken == 0 || batches.samples_of(batches.taken - 1) == batches.batch) return data;
   failure = refused_short_batch(batches, data->sample_name());
-  failure.place = place_of({}, job.held_out.where.place);
+  failure.place = location_of({}, job.held_out.where.place);
   return nullptr;
 }
 

@@ -11,12 +11,12 @@ namespace {
 
 /// Text of the file for a message: its beginning, without bytes that a terminal interprets.
 std::string quoted(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  std::string shown(text.substr(0, kMost));
+  constexpr std::size_t kMax = 40;
+  std::string shown(text.substr(0, kMax));
   for (char& each : shown) {
     if (static_cast<unsigned char>(each) < 0x20 || static_cast<unsigned char>(each) > 0x7e) each = '?';
   }
-  return text.size() > kMost ? shown + "..." : shown;
+  return text.size() > kMax ? shown + "..." : shown;
 }
 
 

@@ -14,7 +14,7 @@ struct DirectHost {
     calls(rank).failure_ = library_failure(status, report);
     return status;
   }
-  static int fail(PiperRank* rank, std::uint32_t, const PiperPlace*, const char* message, std::int64_t value) {
+  static int fail(PiperRank* rank, std::uint32_t, const PiperSourceLocation*, const char* message, std::int64_t value) {
     calls(rank).failure_ = std::string(message) + ": `" + std::to_string(value) + "`";
     return 1;
   }

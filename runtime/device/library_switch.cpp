@@ -29,7 +29,7 @@ void look_only_shortly_for_work() { setenv("GOMP_SPINCOUNT", "1000", /*overwrite
 std::string torch_plugin_path(const Options& options) { return (options.plugin_folder.empty() ? folder_of_executable() : options.plugin_folder) + "/piper_torch_plugin.so"; }
 
 LibrarySwitch::LibrarySwitch(const Options& options) : options_(options) {
-  if (options_.math != Math::builtin && !options_.openmp_waits_as_told) look_only_shortly_for_work();
+  if (options_.math != Math::builtin && !options_.openmp_waits_as_set) look_only_shortly_for_work();
 }
 
 const LibraryCalls* LibrarySwitch::get(Failure& failure) {

@@ -8,8 +8,8 @@ namespace piper::runtime {
 namespace {
 
 // A call of oneDNN takes some 15 us before it multiplies, as long as MKL takes for a product of 90 x 90 x 90; and it needs matrices that fill its blocks.
-constexpr std::int64_t kLeastExtent = 32;
-constexpr std::int64_t kLeastWork = 128 * 128 * 128;
+constexpr std::int64_t kMinExtent = 32;
+constexpr std::int64_t kMinWork = 128 * 128 * 128;
 
 // Rows of a call, and the maximum memory of them: second-level caches have 512 KiB to 2 MiB.
 constexpr std::int64_t kPanelRows = 256;
@@ -34,7 +34,7 @@ ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor&
   if (math != Math::automatic) return math == Math::onednn ? ProductLibrary::onednn : ProductLibrary::mkl;
   if (takes_mkl_alone(processor)) return ProductLibrary::mkl;
   const std::int64_t least = std::min({call.m, call.n, call.k});
-  const bool large = least >= kLeastExtent && call.batch * call.m * call.n * call.k >= kLeastWork;
+  const bool large = least >= kMinExtent && call.batch * call.m * call.n * call.k >= kMinWork;
   return large ? ProductLibrary::onednn : ProductLibrary::mkl;
 }
 

@@ -238,8 +238,8 @@ void multiply_bf16(const PiperGemm& call, const void* a, const void* b, void* c,
 
 int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
   if (call->dtype == PIPER_BF16) {
-    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-    if (std::min({call->m, call->n, call->k}) < 1 || std::max({call->m, call->n, call->k}) > kMost) return refuse(report, "LibTorch refused a matrix product");
+    constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+    if (std::min({call->m, call->n, call->k}) < 1 || std::max({call->m, call->n, call->k}) > kMax) return refuse(report, "LibTorch refused a matrix product");
     multiply_bf16(*call, a, b, c, accumulate != 0);
     return kLibraryDone;
   }

@@ -93,7 +93,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   try {
     StepLoop loop(parts.job, *parts.device, asked, stop_requested_, on_step, parts.peers ? &*parts.peers : nullptr);
     loop.run();
-    result.steps = loop.told();
+    result.steps = loop.reported();
     result.failure = loop.failure();
     if (asked.record && !result.failure) result.failure = parts.keep_recorded(result.steps);
   } catch (const std::bad_alloc&) {
@@ -110,7 +110,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
 Batches Executor::held_out() const { return parts_->evaluates() ? parts_->data[1]->batches() : Batches(); }
 std::uint64_t Executor::next_step() const { return parts_->next_step; }
 
-std::optional<ParameterValues> Executor::read_parameter(std::string_view name, Part part) const {
+std::optional<ParameterValues> Executor::read_parameter(std::string_view name, ParamTensor part) const {
   Device& device = *parts_->device;
   if (parts_->peers) return parts_->peers->read_parameter(device, name, part);
   return collect_parameter(parts_->all_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes) { return device.read(rank, on_host, offset, bytes); });

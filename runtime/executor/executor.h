@@ -10,7 +10,7 @@
 //   if (!executor) return report(failure);
 //   RunResult result = executor->run(Phase::training, 100, [&](const StepRecord& step) { ...; return std::nullopt; });
 //   RunResult held_out = executor->run(Phase::evaluation, executor->evaluation_steps(), ...);
-//   std::vector<double> weight = executor->read_parameter("head.0.out", Part::values)->values;
+//   std::vector<double> weight = executor->read_parameter("head.0.out", ParamTensor::values)->values;
 
 #include <atomic>
 #include <cstdint>
@@ -73,7 +73,7 @@ struct StepRecord {
 using OnStep = std::function<std::optional<Failure>(const StepRecord&)>;
 
 /// The tensor of a parameter.
-enum class Part : std::uint8_t { values, gradient, slot0, slot1, slot2 };
+enum class ParamTensor : std::uint8_t { values, gradient, slot0, slot1, slot2 };
 
 struct ParameterValues {
   std::string name;
@@ -109,7 +109,7 @@ class Executor {
 
   /// A tensor of a parameter, from its counted owner; empty if no rank has it (or no such slot), or it cannot be read. With several processes all read the same
   /// tensors in the same order, and rank 0 gets them.
-  std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const;
+  std::optional<ParameterValues> read_parameter(std::string_view name, ParamTensor part) const;
   /// Names of all parameters of the job, sorted.
   std::vector<std::string> parameter_names() const;
 

@@ -7,7 +7,7 @@
 
 namespace piper::runtime {
 
-std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> ranks, std::string_view name, Part part, const ReadArena& read) {
+std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> ranks, std::string_view name, ParamTensor part, const ReadArena& read) {
   std::optional<ParameterValues> out;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const PiperProgram& program = *ranks[r].program;
@@ -22,9 +22,9 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
       constexpr PiperSharded kWhat[] = {PIPER_SHARDED_PARAMETERS, PIPER_SHARDED_GRADIENTS, PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_OPTIMIZER, PIPER_SHARDED_OPTIMIZER};
       const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].intervals);
       if (here.first < here.end) {
-        const std::uint32_t dtype = part == Part::values ? param.dtype : param.sum_dtype;
+        const std::uint32_t dtype = part == ParamTensor::values ? param.dtype : param.sum_dtype;
         const std::uint64_t size = element_bytes(dtype);
-        const bool slot = part != Part::values && part != Part::gradient;
+        const bool slot = part != ParamTensor::values && part != ParamTensor::gradient;
         const unsigned char* from = read(r, slot && param.slots_on_host != 0, offset + here.at * size, (here.end - here.first) * size);
         if (!from) return std::nullopt;
         for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element_as_double(from, dtype, i - here.first);

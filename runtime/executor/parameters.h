@@ -17,7 +17,7 @@ namespace piper::runtime {
 using ReadArena = std::function<const unsigned char*(std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t bytes)>;
 
 /// A tensor of a parameter from its counted owner, assembled from the shards of its ranks; empty if no local rank has it.
-std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> ranks, std::string_view name, Part part, const ReadArena& read);
+std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> ranks, std::string_view name, ParamTensor part, const ReadArena& read);
 /// Names of all parameters with a counted owner among the ranks, sorted.
 std::vector<std::string> counted_parameters(std::span<const PiperJobRank> ranks);
 

@@ -60,7 +60,7 @@ bool PeerProcesses::receive_recorded(const PiperJobRank& rank, std::vector<Recor
 }
 
 /// All processes go through the same pieces in the same order: the holder of a piece sends it, rank 0 receives it, and the others skip it.
-std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std::string_view name, Part part) {
+std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std::string_view name, ParamTensor part) {
   std::string bytes;
   const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
     if (of == rank()) {
@@ -71,9 +71,9 @@ std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std
     }
     bytes.assign(count, 0);
     if (rank() == 0) {
-      auto told = group_.receive_bytes(static_cast<std::uint32_t>(of), count);
-      if (!told || told->size() != count) return nullptr;
-      bytes = std::move(*told);
+      auto found = group_.receive_bytes(static_cast<std::uint32_t>(of), count);
+      if (!found || found->size() != count) return nullptr;
+      bytes = std::move(*found);
     }
     return reinterpret_cast<const unsigned char*>(bytes.data());
   };

@@ -9,7 +9,7 @@
 //   if (peers.take(phase, step)) use(peers.slots(phase));    // on rank 0: all reports of the others have arrived
 //   peers.end_run(steps);
 //   if (auto failure = peers.collect(recorded)) ...;
-//   peers.read_parameter(device, "head.0.out", Part::values);
+//   peers.read_parameter(device, "head.0.out", ParamTensor::values);
 
 #include <memory>
 #include <optional>
@@ -47,7 +47,7 @@ class PeerProcesses {
   /// a process is gone.
   std::optional<Failure> collect(std::vector<RecordedRank>& recorded);
   /// Called by all for the same tensors in the same order; rank 0 gets them.
-  std::optional<ParameterValues> read_parameter(Device& device, std::string_view name, Part part);
+  std::optional<ParameterValues> read_parameter(Device& device, std::string_view name, ParamTensor part);
 
  private:
   bool receive_recorded(const PiperJobRank& rank, std::vector<RecordedAction>& actions);

@@ -13,7 +13,7 @@ namespace piper::runtime {
 namespace {
 
 /// With several processes a started step is not taken back, so few are in flight: a stop must not wait for many.
-constexpr std::uint64_t kMostBesideOthers = 2;
+constexpr std::uint64_t kMaxBesideOthers = 2;
 constexpr std::chrono::microseconds kOthersLook(50);
 
 }  // namespace
@@ -24,7 +24,7 @@ StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, co
       stop_(stop),
       on_step_(on_step),
       peers_(peers),
-      most_(peers != nullptr ? std::min(device.most_steps(), kMostBesideOthers) : device.most_steps()),
+      most_(peers != nullptr ? std::min(device.most_steps(), kMaxBesideOthers) : device.most_steps()),
       reports_(job, run) {
   for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) slots_.push_back(&device.reports(rank));
   if (peers == nullptr) return;
@@ -36,7 +36,7 @@ void StepLoop::run() {
   try {
     while (goes_on()) {
       begin_steps();
-      if (device_lives() && !tell()) wait();
+      if (device_lives() && !report()) wait();
     }
   } catch (const std::bad_alloc&) {
     device_.fail({.code = kOutOfMemory, .message = "no memory for the tables of the run"});
@@ -57,14 +57,14 @@ bool StepLoop::goes_on() {
   if (!device_lives()) return false;
   if (peers_ == nullptr && !stopped_ && (stop_.load() || failure_)) {
     stopped_ = true;
-    begun_ = device_.take_back_steps();
+    started_ = device_.take_back_steps();
   }
-  return told_ < begun_ || (begun_ < run_.steps && !stopped_);
+  return reported_ < started_ || (started_ < run_.steps && !stopped_);
 }
 
 void StepLoop::begin_steps() {
   // The report of a step takes the slot of a much earlier one.
-  while (begun_ < run_.steps && begun_ - ended_ < most_ && begun_ - told_ < kReportSlots && may_begin()) device_.begin_step(begun_++);
+  while (started_ < run_.steps && started_ - ended_ < most_ && started_ - reported_ < kReportSlots && may_begin()) device_.begin_step(started_++);
 }
 
 bool StepLoop::may_begin() {
@@ -77,10 +77,10 @@ bool StepLoop::may_begin() {
 }
 
 /// Reports the next step that has ended, once all its numbers are here.
-bool StepLoop::tell() {
-  if (told_ == ended_ || (peers_ != nullptr && !peers_->take(run_.phase, told_))) return false;
-  const StepRecord& record = reports_.take(told_, slots_);
-  ++told_;
+bool StepLoop::report() {
+  if (reported_ == ended_ || (peers_ != nullptr && !peers_->take(run_.phase, reported_))) return false;
+  const StepRecord& record = reports_.take(reported_, slots_);
+  ++reported_;
   if (on_step_ && !failure_) call_back(record);
   return true;
 }
@@ -98,14 +98,14 @@ void StepLoop::call_back(const StepRecord& record) {
 }
 
 void StepLoop::wait() {
-  if (ended_ < begun_) {
+  if (ended_ < started_) {
     const std::uint64_t before = ended_;
     ended_ = device_.wait(before);
     for (std::uint64_t step = before; peers_ != nullptr && step < ended_; ++step) peers_->send(run_.phase, step, *slots_.front());
     return;
   }
   // The missing reports come from other processes, which may wait for steps in flight here.
-  if (stopped_ || begun_ == run_.steps) {
+  if (stopped_ || started_ == run_.steps) {
     end_run();
   } else {
     device_.look();

@@ -4,7 +4,7 @@
 //   StepLoop loop(job, device, run, stop, on_step, others);
 //   loop.run();
 //   if (loop.failure()) ...;
-//   loop.told();
+//   loop.reported();
 
 #include <atomic>
 #include <cstdint>
@@ -26,7 +26,7 @@ class StepLoop {
   /// Returns when nothing is running. Throws std::bad_alloc; then nothing has begun.
   void run();
   /// Steps that have ended on all ranks, each with a call of `on_step` unless it has failed.
-  std::uint64_t told() const { return told_; }
+  std::uint64_t reported() const { return reported_; }
   const std::optional<Failure>& failure() const { return failure_; }
 
  private:
@@ -35,7 +35,7 @@ class StepLoop {
   bool device_lives() const { return device_.failure() == nullptr; }
   void begin_steps();
   bool may_begin();
-  bool tell();
+  bool report();
   void call_back(const StepRecord& record);
   void wait();
   void end_run();
@@ -49,7 +49,7 @@ class StepLoop {
   const std::uint64_t most_;                    // the maximum number of steps in flight
   StepReports reports_;
   std::vector<const ReportSlots*> slots_;
-  std::uint64_t begun_ = 0, ended_ = 0, told_ = 0;
+  std::uint64_t started_ = 0, ended_ = 0, reported_ = 0;
   bool stopped_ = false;                        // no further step begins
   bool rests_ = false;                          // the device has ended its run
   std::optional<Failure> failure_;              // the first

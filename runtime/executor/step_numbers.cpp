@@ -26,13 +26,13 @@ std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::
     std::set<std::uint32_t> known, senders;
     if (own) known.insert(own->begin(), own->end());
     for (std::uint32_t rank = 1; rank < launch.world; ++rank) {
-      const auto told = group_.get(key("reports", phase, rank));
-      if (!told) return group_.failure();
-      if (*told == kNotKnown) {
+      const auto found = group_.get(key("reports", phase, rank));
+      if (!found) return group_.failure();
+      if (*found == kNotKnown) {
         senders.insert(rank);
         continue;
       }
-      for (const std::uint32_t subject : unpacked<std::uint32_t>(*told)) {
+      for (const std::uint32_t subject : unpacked<std::uint32_t>(*found)) {
         if (known.insert(subject).second) senders.insert(rank);
       }
     }
@@ -42,9 +42,9 @@ std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::
     group_.set(key("senders", phase, 0), packed(of.from));
     return std::nullopt;
   }
-  const auto told = group_.get(key("senders", phase, 0));
-  if (!told) return group_.failure();
-  const std::vector<std::uint32_t> senders = unpacked<std::uint32_t>(*told);
+  const auto found = group_.get(key("senders", phase, 0));
+  if (!found) return group_.failure();
+  const std::vector<std::uint32_t> senders = unpacked<std::uint32_t>(*found);
   of.sends = std::find(senders.begin(), senders.end(), launch.rank) != senders.end();
   return std::nullopt;
 }
@@ -81,8 +81,8 @@ bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
   bool all = true;
   for (std::size_t i = 0; i < of.from.size(); ++i) {
     if (of.taken[i] == number + 1) continue;
-    const auto told = group_.take_report(of.from[i], number);
-    if (!told) {
+    const auto found = group_.take_report(of.from[i], number);
+    if (!found) {
       all = false;
       continue;
     }
@@ -90,7 +90,7 @@ bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
     ReportSlots& slots = *of.slots[i];
     slots.clear(step);
     // They were finite at the sender.
-    if (!keep_values(phase, slots, unpacked<double>(*told), step)) {
+    if (!keep_values(phase, slots, unpacked<double>(*found), step)) {
       group_.fail_message(of.from[i], "numbers of a step that do not fit");
       return false;
     }

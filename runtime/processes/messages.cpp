@@ -40,14 +40,14 @@ class BoundedReader {
   bool fits_ = true;
 };
 
-void append(Body& to, const Place& place) {
+void append(Body& to, const ActionLocation& place) {
   to.add(place.action).add(place.file);
   for (const std::uint32_t number : {place.line, place.column, place.end_line, place.end_column}) to.add(std::uint64_t{number});
 }
 
 /// A source range whose positions are not in order becomes no location.
-Place read_place(BoundedReader& from) {
-  Place place;
+ActionLocation read_place(BoundedReader& from) {
+  ActionLocation place;
   place.action = from.shown(kMaxPeerName);
   place.file = from.shown(kMaxPeerMessage);
   for (std::uint32_t* number : {&place.line, &place.column, &place.end_line, &place.end_column}) *number = from.number32();

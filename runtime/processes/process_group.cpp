@@ -67,7 +67,7 @@ struct ProcessGroup::Parts {
   std::uint64_t sent = 0;                           // pieces
   std::uint64_t agreements = 0, questions = 0;
   bool heard = false, all_here = false, ends = false, left = false, holds = false, asked_to_stop = false;
-  std::uint64_t begun = 0;
+  std::uint64_t started = 0;
   std::optional<std::uint64_t> stop_at;
   std::atomic<bool> has_failed{false};
 
@@ -169,17 +169,17 @@ struct ProcessGroup::Parts {
       }
       case FrameKind::hold:
         if (!body.empty() || std::exchange(holds, true)) return false;
-        send_locked(FrameKind::begun, encode_count(begun));
+        send_locked(FrameKind::started, encode_count(started));
         return true;
       case FrameKind::stop_at: {
         const auto count = decode_count(body);
         // It is the count of the furthest process.
-        if (!count || !holds || stop_at || *count < begun) return false;
+        if (!count || !holds || stop_at || *count < started) return false;
         stop_at = count;
         return true;
       }
       case FrameKind::report: return take_report(body);
-      case FrameKind::hello: case FrameKind::here: case FrameKind::set: case FrameKind::get: case FrameKind::fail: case FrameKind::stop: case FrameKind::begun: case FrameKind::bye: return false;
+      case FrameKind::hello: case FrameKind::here: case FrameKind::set: case FrameKind::get: case FrameKind::fail: case FrameKind::stop: case FrameKind::started: case FrameKind::bye: return false;
     }
     return false;
   }
@@ -250,8 +250,8 @@ int reach(const Launch& launch, const GroupOptions& options, Clock::time_point u
 
 ProcessGroup::ProcessGroup(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& told, const GroupOptions& options, Failure& failure) {
-  Launch launch = told;
+std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& given, const GroupOptions& options, Failure& failure) {
+  Launch launch = given;
   std::unique_ptr<Rendezvous> rendezvous;
   if (launch.rank == 0 && !(rendezvous = Rendezvous::open(launch, options.seconds, failure))) return nullptr;
   if (auto wrong = find_rendezvous(launch, options, rendezvous.get())) {
@@ -295,12 +295,12 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& told, const Group
 
 ProcessGroup::~ProcessGroup() {
   Parts& parts = *parts_;
-  bool told = false;
+  bool notified = false;
   {
     const std::lock_guard lock(parts.mutex);
-    told = parts.left || parts.failed;
+    notified = parts.left || parts.failed;
   }
-  if (!told) {
+  if (!notified) {
     fail({.code = kProcessLost,
           .message = "rank " + std::to_string(parts.launch.rank) + " (" + this_process() + ") has ended before the run was over",
           .hint = "its own output has the reason; without one it was interrupted"});
@@ -402,9 +402,9 @@ Failure ProcessGroup::first_cause(const Failure& own) {
 
 ProcessGroup::Begin ProcessGroup::begin_step() {
   const std::lock_guard lock(parts_->mutex);
-  if (parts_->stop_at && parts_->begun >= *parts_->stop_at) return Begin::no;
+  if (parts_->stop_at && parts_->started >= *parts_->stop_at) return Begin::no;
   if (parts_->holds && !parts_->stop_at) return Begin::wait;
-  ++parts_->begun;
+  ++parts_->started;
   return Begin::yes;
 }
 
@@ -465,7 +465,7 @@ void ProcessGroup::leave() {
   const std::lock_guard lock(parts_->mutex);
   if (parts_->failed || parts_->left) return;
   parts_->left = true;
-  parts_->send_locked(FrameKind::bye, encode_count(parts_->begun));
+  parts_->send_locked(FrameKind::bye, encode_count(parts_->started));
 }
 
 }  // namespace piper::runtime

@@ -50,7 +50,7 @@ struct Guest {
   std::uint32_t rank = 0;
   std::string process;                 // `process 4711 on node7`
   std::size_t waiting_keys = 0, value_bytes = 0;
-  std::optional<std::uint64_t> begun;  // steps: its answer to hold, or its last count
+  std::optional<std::uint64_t> started;  // steps: its answer to hold, or its last count
 };
 
 }  // namespace
@@ -71,7 +71,7 @@ struct Rendezvous::Parts {
     Guest& own = *guests.emplace_back(std::make_unique<Guest>(ends_of_pair[1], kMaxRendezvousBody));
     own.process = this_process();
     join(own);
-    if (all_here) tell_all_here();
+    if (all_here) notify_here();
     return true;
   }
 
@@ -235,7 +235,7 @@ struct Rendezvous::Parts {
     }
     join(guest);
     if (failed) guest.connection.send(FrameKind::failed, encode(*failed));
-    if (all_here) tell_all_here();
+    if (all_here) notify_here();
     return true;
   }
 
@@ -280,11 +280,11 @@ struct Rendezvous::Parts {
     all_here = joined() == launch.world;
   }
 
-  void tell_all_here() {
+  void notify_here() {
     for (const auto& guest : guests) {
       if (guest->joined) guest->connection.set_max_body(kMaxBody);
     }
-    tell_all(FrameKind::all_here, {});
+    notify_others(FrameKind::all_here, {});
   }
 
   /// Before all have joined the rank becomes free again, and is waited for.
@@ -356,10 +356,10 @@ struct Rendezvous::Parts {
       }
       case FrameKind::stop:
         if (!body.empty()) return false;
-        if (!std::exchange(holds, true)) tell_all(FrameKind::hold, {});
+        if (!std::exchange(holds, true)) notify_others(FrameKind::hold, {});
         look_for_stop();
         return true;
-      case FrameKind::begun: case FrameKind::bye: return take_begun(guest, kind, body);
+      case FrameKind::started: case FrameKind::bye: return take_started(guest, kind, body);
       case FrameKind::report: {
         auto report = decode_report(body);
         if (!report) return false;
@@ -399,19 +399,19 @@ struct Rendezvous::Parts {
     return true;
   }
 
-  bool take_begun(Guest& guest, FrameKind kind, const std::string& body) {
+  bool take_started(Guest& guest, FrameKind kind, const std::string& body) {
     const auto count = decode_count(body);
     if (!count || guest.left) return false;
-    guest.begun = *count;
+    guest.started = *count;
     if (kind == FrameKind::bye) {
       guest.left = true;
-      most_begun = std::max(most_begun, *count);
+      max_started = std::max(max_started, *count);
     }
     look_for_stop();
     return true;
   }
 
-  void tell_all(FrameKind kind, const std::string& body) {
+  void notify_others(FrameKind kind, const std::string& body) {
     for (const auto& guest : guests) {
       if (guest->joined) guest->connection.send(kind, body);
     }
@@ -420,20 +420,20 @@ struct Rendezvous::Parts {
   void fail(Failure failure) {
     if (failed) return;
     failed = std::move(failure);
-    tell_all(FrameKind::failed, encode(*failed));
+    notify_others(FrameKind::failed, encode(*failed));
   }
 
   /// Once all have sent the number of steps they have started, all start as many as the furthest one.
   void look_for_stop() {
-    if (!holds || told_stop) return;
-    std::uint64_t most = most_begun;
+    if (!holds || notified_of_stop) return;
+    std::uint64_t most = max_started;
     for (const auto& guest : guests) {
       if (!guest->joined) continue;
-      if (!guest->begun) return;
-      most = std::max(most, *guest->begun);
+      if (!guest->started) return;
+      most = std::max(most, *guest->started);
     }
-    told_stop = true;
-    tell_all(FrameKind::stop_at, encode_count(most));
+    notified_of_stop = true;
+    notify_others(FrameKind::stop_at, encode_count(most));
   }
 
   std::vector<std::unique_ptr<Guest>> guests;
@@ -445,8 +445,8 @@ struct Rendezvous::Parts {
   std::optional<Clock::time_point> leaves_at;
   Clock::time_point accepts_at{};
   std::random_device random_;
-  bool all_here = false, holds = false, told_stop = false;
-  std::uint64_t most_begun = 0;  // steps, of those that have left
+  bool all_here = false, holds = false, notified_of_stop = false;
+  std::uint64_t max_started = 0;  // steps, of those that have left
 };
 
 Rendezvous::Rendezvous(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

@@ -40,9 +40,9 @@ std::vector<std::vector<Attendance>> attendances(const MatchedComms& matched, co
   std::vector<std::vector<Attendance>> attended(matched.list.size());
   for (std::size_t rank = 0; rank < recorded.size(); ++rank) {
     for (const RecordedAction& action : recorded[rank].actions) {
-      const auto& queues = matched.at[rank];
-      if (action.stream >= queues.size() || action.position >= queues[action.stream].size()) continue;
-      const std::uint32_t comm = queues[action.stream][action.position];
+      const auto& streams = matched.at[rank];
+      if (action.stream >= streams.size() || action.position >= streams[action.stream].size()) continue;
+      const std::uint32_t comm = streams[action.stream][action.position];
       const auto& members = matched.list[comm];
       const auto member = std::find_if(members.begin(), members.end(), [&](const CommMember& each) { return each.rank == rank; });
       attended[comm].push_back({rank, gives(*member), receives(*member), static_cast<Nanoseconds>(action.begin_ns), static_cast<Nanoseconds>(action.end_ns)});

@@ -17,19 +17,19 @@ struct Spot {
   friend bool operator==(const Spot&, const Spot&) = default;
 };
 
-Place place_at(const StuckRank& rank, std::uint32_t stream, std::uint64_t count) {
+ActionLocation place_at(const StuckRank& rank, std::uint32_t stream, std::uint64_t count) {
   const PiperStream& table = rank.program->streams[stream];
   if (table.num_actions == 0 || count == 0) return {.action = "stream `" + std::string(table.name ? table.name : "") + "`"};
   const std::uint64_t position = (count - 1) % table.num_actions;
   const std::uint32_t action = table.comm ? table.comm[position].action : table.action_of ? table.action_of[position] : rank.program->num_actions;
-  return place_of(*rank.program, action);
+  return location_of(*rank.program, action);
 }
 
 class Story {
  public:
   explicit Story(const std::vector<StuckRank>& ranks) : ranks_(ranks) {}
 
-  Failure tell() {
+  Failure explain() {
     Failure failure{.code = kStalled, .message = "nothing moves any more", .hint = {}};
     std::vector<Spot> chain;
     for (Spot spot = first(); std::find(chain.begin(), chain.end(), spot) == chain.end();) {
@@ -52,11 +52,11 @@ class Story {
   // The action of a stream that is in flight, or the next one: counted from 1.
   std::uint64_t present(Spot spot) const {
     const PiperFlight& flight = ranks_[spot.rank].flight;
-    return std::max<std::uint64_t>(flight.begun[spot.stream], flight.ended[spot.stream] + 1);
+    return std::max<std::uint64_t>(flight.started[spot.stream], flight.ended[spot.stream] + 1);
   }
   bool running(Spot spot) const {
     const PiperFlight& flight = ranks_[spot.rank].flight;
-    return flight.begun[spot.stream] > flight.ended[spot.stream];
+    return flight.started[spot.stream] > flight.ended[spot.stream];
   }
 
   // The compute stream with the least progress, for which the others are likely to wait.
@@ -169,6 +169,6 @@ __attribute__((no_sanitize("thread"))) PiperFlight snapshot_of(const PiperFlight
   return copy;
 }
 
-Failure explain_stall(const std::vector<StuckRank>& ranks) { return Story(ranks).tell(); }
+Failure explain_stall(const std::vector<StuckRank>& ranks) { return Story(ranks).explain(); }
 
 }  // namespace piper::runtime

@@ -12,7 +12,7 @@ std::optional<Failure> compare(std::span<const PiperJobRank> ranks, Phase phase,
   const auto mismatch = [&](const CommMember& at, const char* error) {
     const PiperJobRank& rank = ranks[at.rank];
     Failure failure{.code = kMessageMismatch, .message = error, .rank = rank.rank};
-    failure.place = place_of(*in_phase(rank, phase).program, at.action);
+    failure.place = location_of(*in_phase(rank, phase).program, at.action);
     return failure;
   };
   std::vector<const Operation*> operations;
@@ -47,7 +47,7 @@ std::optional<Failure> match_communications(std::span<const PiperJobRank> ranks,
         matched.at[r][s].push_back(found->second);
         CommMember& member = matched.list[found->second][communicator.self];
         member.rank = r;
-        member.queue = s;
+        member.stream = s;
         member.action = action.action;
         member.operation.action = &action;
         member.operation.parts = program.parts + action.first_part;

@@ -17,7 +17,7 @@ namespace piper::runtime {
 
 struct CommMember {
   std::size_t rank = 0;                // its position among the ranks of the job
-  std::uint32_t queue = 0, action = 0;
+  std::uint32_t stream = 0, action = 0;
   Operation operation;                 // without arena
 };
 

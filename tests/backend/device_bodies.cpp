@@ -60,8 +60,8 @@ void DeviceBodies::finish() {
 
 unsigned char* DeviceBodies::memory(const backend::KernelBody& body, const Call& call, backend::BufferIndex index) const {
   const backend::KernelBuffer& buffer = body.buffers[index];
-  if (buffer.place == backend::KernelBuffer::Place::scratch) return arena_ + call.offsets.back() + buffer.offset;
-  return arena_ + call.offsets[buffer.port + (buffer.place == backend::KernelBuffer::Place::output ? call.inputs : 0)];
+  if (buffer.storage == backend::KernelBuffer::Storage::scratch) return arena_ + call.offsets.back() + buffer.offset;
+  return arena_ + call.offsets[buffer.port + (buffer.storage == backend::KernelBuffer::Storage::output ? call.inputs : 0)];
 }
 
 void DeviceBodies::launch(const backend::KernelBody& body, const BodyStep& step, const Call& call) {

@@ -50,7 +50,7 @@ class DeviceBodies {
   std::vector<const backend::KernelBody*> bodies_;
   std::vector<std::vector<backend::cuda::BodyStep>> steps_;
   std::vector<runtime::cuda::Function> functions_;  // by number of the kernel
-  runtime::cuda::Stream stream_ = nullptr;
+  runtime::cuda::CudaStream stream_ = nullptr;
   runtime::cuda::Event done_ = nullptr;
   std::uint64_t reserved_ = 0;
   unsigned char *arena_ = nullptr, *staging_ = nullptr, *draw_ = nullptr;

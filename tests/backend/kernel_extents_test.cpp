@@ -21,7 +21,7 @@ using tensor::Op;
 using tensor::Type;
 using tensor::ValueId;
 
-constexpr std::int64_t kMostExtent = 17, kBatch = 4;
+constexpr std::int64_t kMaxExtent = 17, kBatch = 4;
 constexpr DType kTypes[] = {DType::f64, DType::f32, DType::bf16};
 
 /// Numbers that the element type has.
@@ -74,7 +74,7 @@ OpCase with_dtype(OpCase op_case, DType dtype) {
 class Files {
  public:
   void add(std::string what, dag::Body body, std::vector<Array> inputs) {
-    if (runs_.empty() || runs_.back()->size() == kMost) runs_.push_back(std::make_unique<KernelRuns>());
+    if (runs_.empty() || runs_.back()->size() == kMax) runs_.push_back(std::make_unique<KernelRuns>());
     runs_.back()->add(std::move(what), std::move(body), std::move(inputs), {}, 0);
     ++size_;
   }
@@ -84,7 +84,7 @@ class Files {
   std::size_t size() const { return size_; }
 
  private:
-  static constexpr std::size_t kMost = 400;
+  static constexpr std::size_t kMax = 400;
   std::vector<std::unique_ptr<KernelRuns>> runs_;
   std::size_t size_ = 0;
 };
@@ -110,7 +110,7 @@ TEST(KernelExtents, EveryOp) {
     for (const OpCase& f64_case : cases_of(info.op, context)) {
       const Type& type = f64_case.operands.empty() ? f64_case.attrs.shape : f64_case.operands.front();
       if (type.dims.empty()) continue;
-      for (std::int64_t extent = 1; extent <= kMostExtent; ++extent) {
+      for (std::int64_t extent = 1; extent <= kMaxExtent; ++extent) {
         const DType dtype = kTypes[++turn % std::size(kTypes)];
         if (turn % stride_of(info) != 0) continue;
         const OpCase op_case = with_dtype(resized(f64_case, own_dim(f64_case), extent), dtype);
@@ -141,7 +141,7 @@ TEST(KernelExtents, Chains) {
   Files files;
   Random random(2);
   for (const DType dtype : kTypes) {
-    for (std::int64_t extent = 1; extent <= kMostExtent; ++extent) {
+    for (std::int64_t extent = 1; extent <= kMaxExtent; ++extent) {
       for (backend::CheckChain& chain : backend::check_chains(context, dtype, kBatch, extent)) {
         std::vector<Array> inputs;
         for (const dag::BodyPort& port : chain.body.inputs) {

@@ -184,7 +184,7 @@ TestApi::TestApi() {
     }
     return 0;
   };
-  api.fail = [](PiperRank*, std::uint32_t action, const PiperPlace*, const char* message, std::int64_t value) {
+  api.fail = [](PiperRank*, std::uint32_t action, const PiperSourceLocation*, const char* message, std::int64_t value) {
     failures.push_back(std::to_string(action) + ": " + message + ": " + std::to_string(value));
     return 1;
   };

@@ -61,7 +61,7 @@ ProgramRun TestProgram::run(const backend::JobOptions& options, std::uint64_t st
   });
   EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
   for (const std::string& name : executor->parameter_names()) {
-    if (auto parameter = executor->read_parameter(name, runtime::Part::values)) result.parameters[name] = std::move(parameter->values);
+    if (auto parameter = executor->read_parameter(name, runtime::ParamTensor::values)) result.parameters[name] = std::move(parameter->values);
   }
   if (!evaluation_) return result;
   const runtime::RunResult evaluated = executor->run(runtime::Phase::evaluation, executor->evaluation_steps(), [&](const runtime::StepRecord& step) {

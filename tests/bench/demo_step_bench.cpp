@@ -69,7 +69,7 @@ bool Duel::open(std::uint32_t threads_of_one) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   threads = static_cast<int>(threads_of_one != 0 ? threads_of_one : std::min<unsigned>(job.num_ranks, cores));
   eager_ = std::make_unique<EagerGpt>(kSizes, threads, [&](const std::string& name) {
-    const auto read = job_->executor->read_parameter(name, runtime::Part::values);
+    const auto read = job_->executor->read_parameter(name, runtime::ParamTensor::values);
     return read ? read->values : std::vector<double>();
   });
   return true;

@@ -62,7 +62,7 @@ void BM_Attend(benchmark::State& state) {
   if (!torch()) return state.SkipWithError("no plugin");
   const std::int64_t seq = state.range(1);
   const PiperAttend call{.batch = state.range(0), .seq = seq, .keys = seq, .heads = 8, .kv_heads = 8, .width = 32, .value_width = 32, .scale = 0.18,
-                         .causal = 1, .dtype = sizeof(T) == 8 ? PIPER_F64 : PIPER_F32, .form = PIPER_ATTEND_OWN};
+                         .causal = 1, .dtype = sizeof(T) == 8 ? PIPER_F64 : PIPER_F32, .form = PIPER_ATTEND_BUILTIN};
   const std::size_t elements = static_cast<std::size_t>(call.batch * seq) * 8 * 32;
   std::vector<T> q(elements, T(0.1)), k(elements, T(0.2)), v(elements, T(0.3)), out(elements), lse(elements), dq(elements), dk(elements), dv(elements);
   std::vector<unsigned char> workspace(piper_attend_workspace(&call));

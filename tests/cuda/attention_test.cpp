@@ -20,7 +20,7 @@ struct Shape {
 
 PiperAttend call_of(const Shape& s, std::uint32_t dtype) {
   PiperAttend call{.batch = s.batch, .seq = s.seq, .keys = s.keys, .heads = s.heads, .kv_heads = s.kv_heads, .width = s.width, .value_width = s.value_width, .scale = 1,
-                   .causal = s.causal ? 1u : 0u, .dtype = dtype, .form = PIPER_ATTEND_OWN};
+                   .causal = s.causal ? 1u : 0u, .dtype = dtype, .form = PIPER_ATTEND_BUILTIN};
   call.form = attention_form(call);
   return call;
 }
@@ -29,7 +29,7 @@ TEST(Attention, FormsFollowFromShapeAndType) {
   const Shape usual{4, 2048, 2048, 16, 16, 128, 128, true};
   EXPECT_EQ(call_of(usual, PIPER_BF16).form, static_cast<std::uint32_t>(PIPER_ATTEND_FLASH));
   EXPECT_EQ(call_of(usual, PIPER_F32).form, static_cast<std::uint32_t>(PIPER_ATTEND_EFFICIENT));
-  EXPECT_EQ(call_of(usual, PIPER_F64).form, static_cast<std::uint32_t>(PIPER_ATTEND_OWN));
+  EXPECT_EQ(call_of(usual, PIPER_F64).form, static_cast<std::uint32_t>(PIPER_ATTEND_BUILTIN));
   const auto flash = [](const Shape& s) { return call_of(s, PIPER_BF16).form == PIPER_ATTEND_FLASH; };
   EXPECT_TRUE(flash({2, 100, 164, 8, 2, 64, 64, true})) << "heads that share keys; more keys than queries";
   EXPECT_TRUE(flash({2, 1, 64, 8, 8, 256, 256, true}));

@@ -30,11 +30,11 @@ bool within(const Clock& clock, const Clock& later) {
 }
 
 /// The position of a call: in a graph, or among the calls themselves.
-struct CallPlace {
+struct CallLocation {
   static constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;
   std::uint32_t graph = kNoGraph;
   std::size_t call = 0;
-  friend bool operator==(const CallPlace&, const CallPlace&) = default;
+  friend bool operator==(const CallLocation&, const CallLocation&) = default;
 };
 
 /// An operation that ran.
@@ -109,14 +109,14 @@ class Checker {
 
   void write_order(Order& order) { written_ = &order; }
   /// Is done with the first hazard.
-  void leave_out(CallPlace place, const Order& whole) {
+  void leave_out(CallLocation place, const Order& whole) {
     written_ = nullptr;
     left_out_ = place;
     whole_ = &whole;
   }
 
   void step() {
-    const CallPlace place{CallPlace::kNoGraph, next_};
+    const CallLocation place{CallLocation::kNoGraph, next_};
     const TraceCall& call = trace_->calls[next_++];
     switch (call.kind) {
       case TraceCall::Kind::work: return work(call, call.stream, streams_[call.stream]);
@@ -197,7 +197,7 @@ class Checker {
       const std::uint32_t stream = call.stream;
       if (call.kind == TraceCall::Kind::wait) {
         if (!recorded[call.of]) tell("`" + text_of(call) + " is for an event that was not recorded in the capture");
-        if (CallPlace{launched.of, c} == left_out_) continue;
+        if (CallLocation{launched.of, c} == left_out_) continue;
         join(streams[stream], events[call.of]);
         captured[stream] = true;
         continue;
@@ -222,7 +222,7 @@ class Checker {
 
   void tell(std::uint32_t other, bool wrote, bool writes) {
     const TraceCall &first = *operations_[other].call, &now = *operations_.back().call;
-    if (!told_.emplace(&first, &now).second) return;
+    if (!reported_.emplace(&first, &now).second) return;
     tell("`" + text_of(now) + (writes ? " writes" : " reads") + " what `" + text_of(first) + (wrote ? " writes" : " reads"));
   }
   void tell(std::string text) { data_races_.push_back(std::move(text)); }
@@ -235,10 +235,10 @@ class Checker {
   std::vector<Last> last_;             // per piece
   std::vector<bool> launched_;         // per graph
   std::vector<std::string> data_races_;
-  std::set<std::pair<const TraceCall*, const TraceCall*>> told_;
+  std::set<std::pair<const TraceCall*, const TraceCall*>> reported_;
   Order* written_ = nullptr;
   const Order* whole_ = nullptr;       // with the wait that is left out
-  std::optional<CallPlace> left_out_;
+  std::optional<CallLocation> left_out_;
   bool order_differs_ = false;
 };
 
@@ -260,7 +260,7 @@ WaitsLeftOut leave_out_waits(const Trace& trace, std::size_t every) {
   Checker checker(trace, pieces);
   WaitsLeftOut left_out;
   std::size_t seen = 0;
-  const auto without = [&](CallPlace place, const TraceCall& wait) {
+  const auto without = [&](CallLocation place, const TraceCall& wait) {
     if (seen++ % every != 0) return;
     Checker other = checker;
     other.leave_out(place, whole);
@@ -272,13 +272,13 @@ WaitsLeftOut leave_out_waits(const Trace& trace, std::size_t every) {
       ++left_out.implied;
     } else {
       left_out.missed.push_back("event " + std::to_string(wait.of) + " at action " + std::to_string(wait.action) + " on stream " + std::to_string(wait.stream) +
-                                (place.graph == CallPlace::kNoGraph ? "" : " of a graph"));
+                                (place.graph == CallLocation::kNoGraph ? "" : " of a graph"));
     }
   };
   for (; !checker.ended(); checker.step()) {
     const std::size_t position = checker.position();
     const TraceCall& call = trace.calls[position];
-    if (call.kind == TraceCall::Kind::wait) without({CallPlace::kNoGraph, position}, call);
+    if (call.kind == TraceCall::Kind::wait) without({CallLocation::kNoGraph, position}, call);
     if (call.kind != TraceCall::Kind::graph || checker.launched(call.of)) continue;
     const std::vector<TraceCall>& calls = trace.graphs[call.of].calls;
     for (std::size_t c = 0; c < calls.size(); ++c) {

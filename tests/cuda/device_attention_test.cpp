@@ -118,7 +118,7 @@ class DeviceAttention : public testing::Test {
 
   std::unique_ptr<TestDevice> device_;
   std::unique_ptr<cuda::Driver> driver_;
-  cuda::Stream stream_ = nullptr;
+  cuda::CudaStream stream_ = nullptr;
   cuda::Event event_ = nullptr;
   std::size_t room_ = 0;
   unsigned char *on_device_ = nullptr, *on_host_ = nullptr;

@@ -83,7 +83,7 @@ TEST_F(Device, FirstValuesAreThoseOfTheHost) {
   std::uint64_t drawn = 0;
   for (std::uint32_t p = 0; p < job.ranks[0].program->num_params; ++p) {
     const PiperParam& param = job.ranks[0].program->params[p];
-    const auto found = executor->read_parameter(param.name, runtime::Part::values);
+    const auto found = executor->read_parameter(param.name, runtime::ParamTensor::values);
     ASSERT_TRUE(found && found->values.size() == param.elements) << param.name;
     const piper_random_key key = runtime::first_values_key(param, job.seed);
     std::size_t different = 0;
@@ -138,7 +138,7 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   std::uint64_t steps = 0, made = 0, most_made = 0;
   const auto run = [&](std::uint64_t count) {
     const runtime::RunResult result = executor->run(runtime::Phase::training, count, [&](const runtime::StepRecord& step) {
-      if (steps + step.local_step == runtime::cuda::kStepsUnderWay) made = watch.made;  // the third, before which the graphs were made
+      if (steps + step.local_step == runtime::cuda::kStepsInFlight) made = watch.made;  // the third, before which the graphs were made
       most_made = watch.made;
       return std::nullopt;
     });
@@ -150,7 +150,7 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
     EXPECT_EQ(watch.driver->free_bytes(&bytes), runtime::cuda::kSuccess);
     return bytes;
   };
-  ASSERT_TRUE(run(runtime::cuda::kStepsUnderWay + 2));
+  ASSERT_TRUE(run(runtime::cuda::kStepsInFlight + 2));
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   // Allocators and the driver have reached their final size after a tenth of the time.

@@ -34,12 +34,12 @@ struct Recorder {
     device.abi_version = PIPER_DEVICE_ABI_VERSION;
     device.draw = this;
     device.device = this;
-    device.begin = [](PiperDevice* d, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperWait* waits, std::uint32_t count) {
-      std::string text = "begin " + std::to_string(action) + " on " + std::to_string(queue);
+    device.begin = [](PiperDevice* d, PiperRank*, std::uint32_t stream, std::uint32_t action, const PiperWait* waits, std::uint32_t count) {
+      std::string text = "begin " + std::to_string(action) + " on " + std::to_string(stream);
       for (std::uint32_t w = 0; w < count; ++w) text += wait(waits[w]);
       return of(d).put(text);
     };
-    device.end = [](PiperDevice* d, PiperRank*, std::uint32_t queue, std::uint32_t action) { return of(d).put("end " + std::to_string(action) + " on " + std::to_string(queue)); };
+    device.end = [](PiperDevice* d, PiperRank*, std::uint32_t stream, std::uint32_t action) { return of(d).put("end " + std::to_string(action) + " on " + std::to_string(stream)); };
     device.kernel = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t kernel, const void* const* arguments) {
       EXPECT_NE(arguments, nullptr);
       return of(d).put("kernel " + of(d).kernels.list()[kernel].name);
@@ -73,8 +73,8 @@ struct Recorder {
     device.report = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t subject, const std::uint64_t*, std::uint32_t, std::uint32_t, std::uint32_t) {
       return of(d).put("report " + std::to_string(subject));
     };
-    device.communicate = [](PiperDevice* d, PiperRank*, std::uint32_t queue, std::uint32_t, std::uint32_t position) {
-      return of(d).put("communicate " + std::to_string(queue) + " " + std::to_string(position));
+    device.communicate = [](PiperDevice* d, PiperRank*, std::uint32_t stream, std::uint32_t, std::uint32_t position) {
+      return of(d).put("communicate " + std::to_string(stream) + " " + std::to_string(position));
     };
   }
 

@@ -74,14 +74,14 @@ TEST_F(GpuDriverTest, SettingsStandBeforeItIsStarted) {
 
 TEST_F(GpuDriverTest, StreamsHaveThreePriorities) {
   for (const auto& [priority, call] : {std::pair{Priority::compute, "cuStreamCreateWithPriority 1 0"}, {Priority::communication, "cuStreamCreateWithPriority 1 -1"}, {Priority::high, "cuStreamCreateWithPriority 1 -5"}}) {
-    Stream stream = nullptr;
+    CudaStream stream = nullptr;
     ASSERT_EQ(driver_->create_stream(priority, &stream), kSuccess);
     EXPECT_EQ(last_call(), call);
   }
 }
 
 TEST_F(GpuDriverTest, GraphsKeepThePrioritiesOfTheirNodesUntilTheyAreDropped) {
-  Stream stream = nullptr;
+  CudaStream stream = nullptr;
   Graph graph = nullptr;
   ASSERT_EQ(driver_->create_stream(Priority::compute, &stream), kSuccess);
   const int before = cuda_.objects;
@@ -104,11 +104,11 @@ TEST_F(GpuDriverTest, KernelsAreLoadedWhenTheyAreFound) {
 }
 
 TEST_F(GpuDriverTest, LaunchesHaveOneDimension) {
-  Stream stream = nullptr;
+  CudaStream stream = nullptr;
   ASSERT_EQ(driver_->create_stream(Priority::compute, &stream), kSuccess);
-  EXPECT_EQ(driver_->launch(stream, nullptr, kMostBlocks, 256, nullptr), kSuccess);
+  EXPECT_EQ(driver_->launch(stream, nullptr, kMaxBlocks, 256, nullptr), kSuccess);
   EXPECT_EQ(last_call(), "cuLaunchKernel 2147483647 1 1 256 1 1 0");
-  const Status refused = driver_->launch(stream, nullptr, kMostBlocks + 1, 256, nullptr);
+  const Status refused = driver_->launch(stream, nullptr, kMaxBlocks + 1, 256, nullptr);
   EXPECT_EQ(driver_->text_of(refused), "CUDA_ERROR_INVALID_VALUE: in words");
 }
 
@@ -121,7 +121,7 @@ TEST_F(GpuDriverTest, EverythingIsGivenBack) {
     const auto driver = open_gpu(choice(), failure);
     ASSERT_TRUE(driver) << failure.message;
     EXPECT_EQ(driver->device_name(), "GPU of the tests (sm_90)");
-    Stream stream = nullptr;
+    CudaStream stream = nullptr;
     Event event = nullptr, timer = nullptr;
     Graph graph = nullptr;
     Module module = nullptr;

@@ -180,11 +180,11 @@ Status HostDriver::allocate_host(std::uint64_t bytes, unsigned char** to) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::create_stream(Priority, Stream* made) {
+Status HostDriver::create_stream(Priority, CudaStream* made) {
   if (const Status refused = refusal("cuStreamCreateWithPriority")) return refused;
   auto& stream = streams_.emplace_back(std::make_unique<HostStream>());
   stream->number = static_cast<std::uint32_t>(streams_.size() - 1);
-  *made = reinterpret_cast<Stream>(stream.get());
+  *made = reinterpret_cast<CudaStream>(stream.get());
   return cuda::kSuccess;
 }
 
@@ -196,7 +196,7 @@ Status HostDriver::create_event(Event* made) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::enqueue(Stream handle, HostCall call, std::function<void()> run, HostEvent* event, std::uint64_t version) {
+Status HostDriver::enqueue(CudaStream handle, HostCall call, std::function<void()> run, HostEvent* event, std::uint64_t version) {
   auto* const stream = real<HostStream>(handle);
   if (stream->captured != nullptr) {
     capture_->nodes.push_back({std::move(run), stream->last});
@@ -247,7 +247,7 @@ bool HostDriver::step() {
   return false;
 }
 
-Status HostDriver::enqueue_comm(Stream handle, std::function<HostTries()> begin, std::shared_ptr<void> kept) {
+Status HostDriver::enqueue_comm(CudaStream handle, std::function<HostTries()> begin, std::shared_ptr<void> kept) {
   auto* const stream = real<HostStream>(handle);
   if (const Status status = enqueue(handle, {.kind = HostCall::Kind::comm}, {})) return status;
   if (stream->captured != nullptr) {
@@ -260,7 +260,7 @@ Status HostDriver::enqueue_comm(Stream handle, std::function<HostTries()> begin,
   return cuda::kSuccess;
 }
 
-Status HostDriver::record(Event handle, Stream stream) {
+Status HostDriver::record(Event handle, CudaStream stream) {
   if (const Status refused = refusal("cuEventRecord")) return refused;
   auto* const event = real<HostEvent>(handle);
   event->captured = real<HostStream>(stream)->captured;
@@ -275,7 +275,7 @@ Status HostDriver::record(Event handle, Stream stream) {
   });
 }
 
-Status HostDriver::wait(Stream stream, Event handle) {
+Status HostDriver::wait(CudaStream stream, Event handle) {
   if (const Status refused = refusal("cuStreamWaitEvent")) return refused;
   if (options_.deaf) return cuda::kSuccess;
   auto* const event = real<HostEvent>(handle);
@@ -308,22 +308,22 @@ Status HostDriver::elapsed(Event from, Event to, double* seconds) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::copy(Stream stream, void* to, const void* from, std::uint64_t bytes) {
+Status HostDriver::copy(CudaStream stream, void* to, const void* from, std::uint64_t bytes) {
   if (const Status refused = refusal("cuMemcpyAsync")) return refused;
   return enqueue(stream, {.kind = HostCall::Kind::copy}, [=] { std::memcpy(to, from, bytes); });
 }
 
-Status HostDriver::fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) {
+Status HostDriver::fill(CudaStream stream, void* to, unsigned char byte, std::uint64_t bytes) {
   if (const Status refused = refusal("cuMemsetD8Async")) return refused;
   return enqueue(stream, {.kind = HostCall::Kind::fill}, [=] { std::memset(to, byte, bytes); });
 }
 
-Status HostDriver::write(Stream stream, std::uint32_t* to, std::uint32_t value) {
+Status HostDriver::write(CudaStream stream, std::uint32_t* to, std::uint32_t value) {
   if (const Status refused = refusal("cuStreamWriteValue32")) return refused;
   return enqueue(stream, {.kind = HostCall::Kind::write}, [=] { __atomic_store_n(to, value, __ATOMIC_RELEASE); });
 }
 
-Status HostDriver::launch(Stream stream, Function handle, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
+Status HostDriver::launch(CudaStream stream, Function handle, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
   if (const Status refused = refusal("cuLaunchKernel")) return refused;
   if (options_.at_launch) options_.at_launch();
   const auto* const function = real<HostFunction>(handle);
@@ -346,7 +346,7 @@ Status HostDriver::launch(Stream stream, Function handle, std::uint64_t blocks, 
   return cuda::kSuccess;
 }
 
-Status HostDriver::multiply(Stream stream, Product handle, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
+Status HostDriver::multiply(CudaStream stream, Product handle, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("cublasLtMatmul")) return refused;
   const auto* const product = real<HostProduct>(handle);
   if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0 || workspace_bytes < product->workspace) return kInvalidValue;
@@ -366,7 +366,7 @@ bool HostDriver::open_attention(bool, std::string& reason) {
 }
 
 /// Like LibTorch, it may write all of the workspace, and no byte outside; the host's own temporaries lie elsewhere.
-Status HostDriver::attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
+Status HostDriver::attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("attention")) return refused;
   if (backend::cuda::attention_workspace(call, false) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;
   return enqueue(stream, {.kind = HostCall::Kind::attend}, [=] {
@@ -377,7 +377,7 @@ Status HostDriver::attend(Stream stream, const PiperAttend& call, const void* q,
   });
 }
 
-Status HostDriver::attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
+Status HostDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
                                void* dv, void* workspace, std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("attention_grad")) return refused;
   if (backend::cuda::attention_workspace(call, true) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;
@@ -394,7 +394,7 @@ Status HostDriver::invalidate(Status status) {
   return status;
 }
 
-Status HostDriver::begin_capture(Stream handle) {
+Status HostDriver::begin_capture(CudaStream handle) {
   if (const Status refused = refusal("cuStreamBeginCapture")) return refused;
   if (capture_ != nullptr) return kUnsupported;
   capture_ = graphs_.emplace_back(std::make_unique<HostGraph>()).get();
@@ -404,7 +404,7 @@ Status HostDriver::begin_capture(Stream handle) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::end_capture(Stream handle, Graph* made) {
+Status HostDriver::end_capture(CudaStream handle, Graph* made) {
   HostGraph* const graph = std::exchange(capture_, nullptr);
   EXPECT_TRUE(graph != nullptr && graph->origin == real<HostStream>(handle));
   Status status = capture_failed_;
@@ -433,7 +433,7 @@ void HostDriver::drop_graphs() {
   for (const auto& graph : graphs_) graph->drop();
 }
 
-Status HostDriver::launch_graph(Stream stream, Graph handle) {
+Status HostDriver::launch_graph(CudaStream stream, Graph handle) {
   if (const Status refused = refusal("cuGraphLaunch")) return refused;
   const auto* const graph = real<HostGraph>(handle);
   if (graph->dropped) return kInvalidValue;

@@ -290,7 +290,7 @@ TEST_F(NcclEnds, ARankThatFailsIsTheFirstCauseOfAll) {
   all_say(ended, {"P6016", "rank 1, `B.", "`cublasLtMatmul` failed", "tiny.pipe:"});
 }
 
-TEST_F(NcclEnds, ACommunicationThatFailsUnderWay) {
+TEST_F(NcclEnds, ACommunicationThatFailsInFlight) {
   const auto ended = train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
     if (rank == 1) of.nccl.breaks = 12;
   });
@@ -380,7 +380,7 @@ TEST_F(NcclEnds, WhatOneMachineLacksAllAreTold) {
 }
 
 TEST_F(NcclEnds, ProcessesThatDoNotMeet) {
-  const auto begun = std::chrono::steady_clock::now();
+  const auto started = std::chrono::steady_clock::now();
   all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
     of.environment["PIPER_MEET_SECONDS"] = "1";
     if (rank == 1) of.environment["MASTER_PORT"] = std::to_string(free_port());
@@ -390,7 +390,7 @@ TEST_F(NcclEnds, ProcessesThatDoNotMeet) {
   all_say(both_first, {"P6021"});
   EXPECT_NE((both_first[0].err + both_first[1].err).find("another process has it"), std::string::npos);
   EXPECT_NE((both_first[0].err + both_first[1].err).find("after `1` seconds rank 1 of `2` has not connected"), std::string::npos) << both_first[0].err << both_first[1].err;
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(30));
 }
 
 TEST_F(NcclEnds, EnvironmentsThatSayNothingSensible) {
@@ -451,7 +451,7 @@ std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runti
     TestNccl nccl(driver, {.folder = folder.path().string()});
     runtime::cuda::NcclId id{"one"};
     runtime::cuda::NcclCommunicator communicator = nullptr;
-    runtime::cuda::Stream stream = nullptr;
+    runtime::cuda::CudaStream stream = nullptr;
     unsigned char* memory = nullptr;
     driver.create_stream(runtime::cuda::Priority::communication, &stream);
     driver.allocate(1024, &memory);

@@ -105,7 +105,7 @@ void RecordingDriver::touches(const void* at, std::uint64_t bytes, bool writes) 
   trace_.accesses.push_back({begin, begin + bytes, writes});
 }
 
-Status RecordingDriver::touch(Stream stream, const char* what, const std::vector<Touched>& list) {
+Status RecordingDriver::touch(CudaStream stream, const char* what, const std::vector<Touched>& list) {
   for (const Touched& each : list) touches(each.at, each.bytes, each.writes);
   return work(stream, what);
 }
@@ -123,10 +123,10 @@ Status RecordingDriver::allocate(std::uint64_t bytes, unsigned char** to) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::create_stream(Priority priority, Stream* made) {
+Status RecordingDriver::create_stream(Priority priority, CudaStream* made) {
   actions_.push_back(0);
   trace_.priorities.push_back(priority);
-  *made = handle<Stream>(trace_.num_streams++);
+  *made = handle<CudaStream>(trace_.num_streams++);
   return cuda::kSuccess;
 }
 
@@ -135,9 +135,9 @@ Status RecordingDriver::create_event(Event* made) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::record(Event event, Stream stream) { return put(TraceCall::Kind::record, number(stream), number(event), "record"); }
+Status RecordingDriver::record(Event event, CudaStream stream) { return put(TraceCall::Kind::record, number(stream), number(event), "record"); }
 
-Status RecordingDriver::wait(Stream stream, Event event) { return put(TraceCall::Kind::wait, number(stream), number(event), "wait"); }
+Status RecordingDriver::wait(CudaStream stream, Event event) { return put(TraceCall::Kind::wait, number(stream), number(event), "wait"); }
 
 /// The work has ended, so it precedes the host and all that it enqueues from now on.
 Status RecordingDriver::query(Event event) {
@@ -150,20 +150,20 @@ Status RecordingDriver::elapsed(Event, Event, double* seconds) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::copy(Stream stream, void* to, const void* from, std::uint64_t bytes) {
+Status RecordingDriver::copy(CudaStream stream, void* to, const void* from, std::uint64_t bytes) {
   reads(from, bytes);
   writes(to, bytes);
   if (!capturing_) std::memcpy(to, from, bytes);
   return work(stream, "copy");
 }
 
-Status RecordingDriver::fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) {
+Status RecordingDriver::fill(CudaStream stream, void* to, unsigned char byte, std::uint64_t bytes) {
   writes(to, bytes);
   if (!capturing_) std::memset(to, byte, bytes);
   return work(stream, "fill");
 }
 
-Status RecordingDriver::write(Stream stream, std::uint32_t* to, std::uint32_t value) {
+Status RecordingDriver::write(CudaStream stream, std::uint32_t* to, std::uint32_t value) {
   writes(to, sizeof value);
   *to = value;
   work(stream, "write");
@@ -171,7 +171,7 @@ Status RecordingDriver::write(Stream stream, std::uint32_t* to, std::uint32_t va
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::launch(Stream stream, Function function, std::uint64_t, std::uint32_t, const void* const* arguments) {
+Status RecordingDriver::launch(CudaStream stream, Function function, std::uint64_t, std::uint32_t, const void* const* arguments) {
   const RecordedFunction& called = functions_[number(function)];
   if (called.operands == nullptr) {
     own_kernel(*called.name, arguments);
@@ -227,7 +227,7 @@ void RecordingDriver::own_kernel(const std::string& name, const void* const* arg
   if (of_keys) writes(at(8), elements.v * size);
 }
 
-Status RecordingDriver::multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
+Status RecordingDriver::multiply(CudaStream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
   const RecordedProduct& planned = products_[number(product)];
   const auto elements = [&](std::int64_t rows, std::int64_t columns) { return static_cast<std::uint64_t>(planned.call.batch * rows * columns); };
   const std::uint64_t size = runtime::element_bytes(planned.call.dtype);
@@ -246,7 +246,7 @@ void RecordingDriver::attention(const PiperAttend& call, const void* q, const vo
   reads(v, elements.v * size);
 }
 
-Status RecordingDriver::attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
+Status RecordingDriver::attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
   const AttendElements elements(call);
   attention(call, q, k, v);
   writes(out, elements.out * runtime::element_bytes(call.dtype));
@@ -255,7 +255,7 @@ Status RecordingDriver::attend(Stream stream, const PiperAttend& call, const voi
   return work(stream, "attention");
 }
 
-Status RecordingDriver::attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
+Status RecordingDriver::attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
                                     void* dv, void* workspace, std::uint64_t workspace_bytes) {
   const AttendElements elements(call);
   const std::uint64_t size = runtime::element_bytes(call.dtype);
@@ -270,20 +270,20 @@ Status RecordingDriver::attend_grad(Stream stream, const PiperAttend& call, cons
   return work(stream, "attention's gradient");
 }
 
-Status RecordingDriver::begin_capture(Stream stream) {
+Status RecordingDriver::begin_capture(CudaStream stream) {
   trace_.graphs.push_back({number(stream), {}});
   std::fill(actions_.begin(), actions_.end(), 0);
   capturing_ = true;
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::end_capture(Stream, Graph* made) {
+Status RecordingDriver::end_capture(CudaStream, Graph* made) {
   capturing_ = false;
   *made = handle<Graph>(trace_.graphs.size() - 1);
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::launch_graph(Stream stream, Graph graph) { return put(TraceCall::Kind::graph, number(stream), number(graph), "graph"); }
+Status RecordingDriver::launch_graph(CudaStream stream, Graph graph) { return put(TraceCall::Kind::graph, number(stream), number(graph), "graph"); }
 
 Status RecordingDriver::load(const std::string&, Module* made) {
   *made = handle<Module>(0);

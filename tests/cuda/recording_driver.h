@@ -81,24 +81,24 @@ class RecordingDriver final : public TestDriver {
   std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return allocate(bytes, to); }
-  Status create_stream(Priority priority, Stream* made) override;
+  Status create_stream(Priority priority, CudaStream* made) override;
   Status create_event(Event* made) override;
   Status create_timer(Event* made) override { return create_event(made); }
-  Status record(Event event, Stream stream) override;
-  Status wait(Stream stream, Event event) override;
+  Status record(Event event, CudaStream stream) override;
+  Status wait(CudaStream stream, Event event) override;
   Status query(Event event) override;
   Status elapsed(Event from, Event to, double* seconds) override;
-  Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override;
-  Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
-  Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override;
-  Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
-  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override;
-  Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
-  Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+  Status copy(CudaStream stream, void* to, const void* from, std::uint64_t bytes) override;
+  Status fill(CudaStream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
+  Status write(CudaStream stream, std::uint32_t* to, std::uint32_t value) override;
+  Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
+  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override;
+  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
+  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;
-  Status begin_capture(Stream stream) override;
-  Status end_capture(Stream stream, Graph* made) override;
-  Status launch_graph(Stream stream, Graph graph) override;
+  Status begin_capture(CudaStream stream) override;
+  Status end_capture(CudaStream stream, Graph* made) override;
+  Status launch_graph(CudaStream stream, Graph graph) override;
   void drop_graphs() override {}
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
@@ -106,7 +106,7 @@ class RecordingDriver final : public TestDriver {
   bool open_attention(bool, std::string&) override { return true; }
 
   /// An operation outside the executor's calls. `what` stays valid.
-  Status touch(Stream stream, const char* what, const std::vector<Touched>& list);
+  Status touch(CudaStream stream, const char* what, const std::vector<Touched>& list);
 
  private:
   struct RecordedFunction {
@@ -127,7 +127,7 @@ class RecordingDriver final : public TestDriver {
   void attention(const PiperAttend& call, const void* q, const void* k, const void* v);
   /// A call on a stream, with the accesses announced by `reads` and `writes` since the last one, if any.
   Status put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of, const char* what);
-  Status work(Stream stream, const char* what) { return put(TraceCall::Kind::work, number(stream), 0, what); }
+  Status work(CudaStream stream, const char* what) { return put(TraceCall::Kind::work, number(stream), 0, what); }
 
   /// Handles are numbers from 1.
   template <typename Handle>

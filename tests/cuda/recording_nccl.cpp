@@ -38,7 +38,7 @@ cuda::NcclResult RecordingNccl::group_start() {
   return cuda::kNcclSuccess;
 }
 
-cuda::NcclResult RecordingNccl::enqueue(NcclCommunicator communicator, cuda::Stream stream, const cuda::NcclCall& call) {
+cuda::NcclResult RecordingNccl::enqueue(NcclCommunicator communicator, cuda::CudaStream stream, const cuda::NcclCall& call) {
   const Member& member = *reinterpret_cast<const Member*>(communicator);
   const std::uint64_t block = call.count * runtime::element_bytes(call.dtype), whole = block * member.members;
   std::vector<Touched> touched;

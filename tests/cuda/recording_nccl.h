@@ -31,7 +31,7 @@ class RecordingNccl final : public runtime::cuda::Nccl {
   NcclResult abort(NcclCommunicator) override { return runtime::cuda::kNcclSuccess; }
   NcclResult group_start() override;
   NcclResult group_end() override;
-  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::Stream stream, const runtime::cuda::NcclCall& call) override;
+  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::CudaStream stream, const runtime::cuda::NcclCall& call) override;
 
  private:
   struct Member {
@@ -41,7 +41,7 @@ class RecordingNccl final : public runtime::cuda::Nccl {
   RecordingDriver& driver_;
   std::vector<std::unique_ptr<Member>> members_;
   bool in_group_ = false;
-  runtime::cuda::Stream stream_ = nullptr;        // of the open group
+  runtime::cuda::CudaStream stream_ = nullptr;        // of the open group
   std::vector<std::vector<Touched>> gathered_;    // per call
 };
 

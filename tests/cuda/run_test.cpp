@@ -195,7 +195,7 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
       }
     }
     EXPECT_TRUE(executor->warnings().empty());
-    seen.parameter = executor->read_parameter(executor->parameter_names().front(), runtime::Part::values)->values;
+    seen.parameter = executor->read_parameter(executor->parameter_names().front(), runtime::ParamTensor::values)->values;
     for (const HostCall& call : calls) {
       seen.graphs += call.kind == HostCall::Kind::graph;
       seen.launches += call.kind == HostCall::Kind::launch;
@@ -211,7 +211,7 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
     EXPECT_EQ(captured.losses, plain.losses);
     EXPECT_EQ(captured.parameter, plain.parameter);
     EXPECT_EQ(plain.graphs, 0u);
-    EXPECT_EQ(captured.graphs, 4 * kSteps - 2 * runtime::cuda::kStepsUnderWay);
+    EXPECT_EQ(captured.graphs, 4 * kSteps - 2 * runtime::cuda::kStepsInFlight);
     EXPECT_EQ(captured.launches * kSteps, plain.launches);
   }
 }
@@ -252,7 +252,7 @@ TEST_F(CudaRun, TheLastStepIsTimed) {
         for (const runtime::cuda::ScannedAction& action : scan.actions) {
           for (const PiperWait& wait : action.waits) {
             if (wait.distance > 0) continue;
-            EXPECT_GE((at.at({action.queue, action.position})->begin_ns), (at.at({wait.stream, wait.position})->end_ns));
+            EXPECT_GE((at.at({action.stream, action.position})->begin_ns), (at.at({wait.stream, wait.position})->end_ns));
           }
         }
       }
@@ -361,10 +361,10 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
             if (step >= wait.distance) planned.insert({first_stream + wait.stream, (step - wait.distance) * program.streams[wait.stream].num_actions + wait.position + 1});
           }
           planned_waits += planned.size();
-          const auto found = asked.waits.find({first_stream + action.queue, step * program.streams[action.queue].num_actions + action.position});
+          const auto found = asked.waits.find({first_stream + action.stream, step * program.streams[action.stream].num_actions + action.position});
           const std::set<Asked::End> seen = found == asked.waits.end() ? std::set<Asked::End>{} : found->second;
           // The queue that moves a message waits for the other members, too, and they for it.
-          EXPECT_TRUE(action.queue == 0 ? seen == planned : std::includes(seen.begin(), seen.end(), planned.begin(), planned.end()));
+          EXPECT_TRUE(action.stream == 0 ? seen == planned : std::includes(seen.begin(), seen.end(), planned.begin(), planned.end()));
         }
       }
       EXPECT_EQ(launched_by_roles(asked.launches[first_stream]), planned_launches(*job, r, kSteps));
@@ -377,7 +377,7 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
 /// All these runs rely on this: the test driver has the same requirements for a product's workspace as cuBLAS.
 TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
   HostDriver driver({});
-  runtime::cuda::Stream stream = nullptr;
+  runtime::cuda::CudaStream stream = nullptr;
   runtime::cuda::Product product = nullptr;
   unsigned char* memory = nullptr;
   constexpr std::uint64_t kBytes = 4096;

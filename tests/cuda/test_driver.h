@@ -8,7 +8,7 @@ namespace piper::test {
 class TestDriver : public runtime::cuda::Driver {
  public:
   using Status = runtime::cuda::Status;
-  using Stream = runtime::cuda::Stream;
+  using CudaStream = runtime::cuda::CudaStream;
   using Event = runtime::cuda::Event;
   using Module = runtime::cuda::Module;
   using Function = runtime::cuda::Function;

@@ -177,7 +177,7 @@ cuda::NcclResult TestNccl::group_start() {
   return cuda::kNcclSuccess;
 }
 
-cuda::NcclResult TestNccl::enqueue(NcclCommunicator communicator, cuda::Stream stream, const NcclCall& call) {
+cuda::NcclResult TestNccl::enqueue(NcclCommunicator communicator, cuda::CudaStream stream, const NcclCall& call) {
   Member& member = *real<Member>(communicator);
   if (options_.refused == cuda::name_of(call.kind) && call.count > 1) {
     if (groups_ > 0) group_failed_ = cuda::kNcclInvalidUsage;
@@ -206,7 +206,7 @@ cuda::NcclResult TestNccl::group_end() {
   return launch(*member, stream, std::move(calls));
 }
 
-cuda::NcclResult TestNccl::launch(Member& member, cuda::Stream stream, std::vector<NcclCall> calls) {
+cuda::NcclResult TestNccl::launch(Member& member, cuda::CudaStream stream, std::vector<NcclCall> calls) {
   write_down(member, calls);
   bool first = false;
   for (const NcclCall& call : calls) first |= member.known.insert(call.kind).second;

@@ -45,12 +45,12 @@ class TestNccl final : public runtime::cuda::Nccl {
   NcclResult abort(NcclCommunicator communicator) override;
   NcclResult group_start() override;
   NcclResult group_end() override;
-  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::Stream stream, const NcclCall& call) override;
+  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::CudaStream stream, const NcclCall& call) override;
 
  private:
   struct Member;   // of a communicator
   struct Waiting;  // a communication that has begun
-  NcclResult launch(Member& member, runtime::cuda::Stream stream, std::vector<NcclCall> calls);
+  NcclResult launch(Member& member, runtime::cuda::CudaStream stream, std::vector<NcclCall> calls);
   HostTries begin(Member& member, const std::vector<NcclCall>& calls);
   void write_down(const Member& member, const std::vector<NcclCall>& calls);
 
@@ -60,7 +60,7 @@ class TestNccl final : public runtime::cuda::Nccl {
   std::vector<std::unique_ptr<Member>> members_;
   int groups_ = 0;  // open groups
   NcclResult group_failed_ = runtime::cuda::kNcclSuccess;  // of a call in the open group
-  std::vector<std::tuple<Member*, runtime::cuda::Stream, NcclCall>> gathered_;
+  std::vector<std::tuple<Member*, runtime::cuda::CudaStream, NcclCall>> gathered_;
   static inline std::uint64_t ids_ = 0;  // a process may open NCCL again
   std::uint64_t communications_ = 0;
 };

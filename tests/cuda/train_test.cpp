@@ -74,8 +74,8 @@ TEST(CudaTrain, WithoutLibTorchForCudaItSaysWhatIsMissing) {
   const Ended ended = train_on_cuda(host, {}, {}, kAttention);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
   EXPECT_NE(ended.err.find("error P6014: LibTorch for CUDA, whose attention the program uses, is not here: there is no `libtorch_cuda.so` in `/nowhere`"), std::string::npos) << ended.err;
-  EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=own"), std::string::npos) << ended.err;
-  const Ended own = train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "own"}}, kAttention);
+  EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=builtin"), std::string::npos) << ended.err;
+  const Ended own = train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "builtin"}}, kAttention);
   EXPECT_EQ(own.code, 0) << own.err;
   const Ended neither = train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "flash"}}, kAttention);
   EXPECT_NE(neither.err.find("P6013"), std::string::npos) << neither.err;
@@ -91,9 +91,9 @@ TEST(CudaTrain, AGpuWithMoreProcessorsThanFlashIsPlannedForIsToldBeforeTheFirstS
   const Ended ended = train_on_cuda(host, {}, {}, narrow);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
   EXPECT_NE(ended.err.find("error P6014: the host's stand-in for a GPU has `161` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `160`"), std::string::npos) << ended.err;
-  EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=own"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=builtin"), std::string::npos) << ended.err;
   EXPECT_EQ(ended.out.find("step 1"), std::string::npos) << ended.out;
-  EXPECT_EQ(train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "own"}}, narrow).code, 0);
+  EXPECT_EQ(train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "builtin"}}, narrow).code, 0);
   EXPECT_EQ(train_on_cuda(host, {}, {}, kAttention).code, 0);
   host.processors = 160;
   EXPECT_EQ(train_on_cuda(host, {}, {}, narrow).code, 0);

@@ -31,36 +31,36 @@ class WatchedDriver final : public TestDriver {
   std::uint64_t library_bytes() const override { return driver_->library_bytes(); }
   Status allocate(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate(bytes, to)); }
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate_host(bytes, to)); }
-  Status create_stream(Priority priority, Stream* made) override { return count(driver_->create_stream(priority, made)); }
+  Status create_stream(Priority priority, CudaStream* made) override { return count(driver_->create_stream(priority, made)); }
   Status create_event(Event* made) override { return count(driver_->create_event(made)); }
   Status create_timer(Event* made) override { return count(driver_->create_timer(made)); }
-  Status record(Event event, Stream stream) override { return driver_->record(event, stream); }
-  Status wait(Stream stream, Event event) override { return driver_->wait(stream, event); }
+  Status record(Event event, CudaStream stream) override { return driver_->record(event, stream); }
+  Status wait(CudaStream stream, Event event) override { return driver_->wait(stream, event); }
   Status query(Event event) override { return driver_->query(event); }
   Status elapsed(Event from, Event to, double* seconds) override { return driver_->elapsed(from, to, seconds); }
-  Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override { return driver_->copy(stream, to, from, bytes); }
-  Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override { return driver_->fill(stream, to, byte, bytes); }
-  Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override { return driver_->write(stream, to, value); }
-  Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
+  Status copy(CudaStream stream, void* to, const void* from, std::uint64_t bytes) override { return driver_->copy(stream, to, from, bytes); }
+  Status fill(CudaStream stream, void* to, unsigned char byte, std::uint64_t bytes) override { return driver_->fill(stream, to, byte, bytes); }
+  Status write(CudaStream stream, std::uint32_t* to, std::uint32_t value) override { return driver_->write(stream, to, value); }
+  Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
     return driver_->launch(stream, function, blocks, threads, arguments);
   }
-  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override {
+  Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override {
     return driver_->multiply(stream, product, a, b, c, workspace, workspace_bytes);
   }
-  Status begin_capture(Stream stream) override { return driver_->begin_capture(stream); }
-  Status end_capture(Stream stream, Graph* made) override { return count(driver_->end_capture(stream, made)); }
-  Status launch_graph(Stream stream, Graph graph) override { return driver_->launch_graph(stream, graph); }
+  Status begin_capture(CudaStream stream) override { return driver_->begin_capture(stream); }
+  Status end_capture(CudaStream stream, Graph* made) override { return count(driver_->end_capture(stream, made)); }
+  Status launch_graph(CudaStream stream, Graph graph) override { return driver_->launch_graph(stream, graph); }
   void drop_graphs() override { driver_->drop_graphs(); }
   void abandon() override { driver_->abandon(); }
   Status load(const std::string& image, Module* made) override { return count(driver_->load(image, made)); }
   Status find(Module module, const char* name, Function* found) override { return driver_->find(module, name, found); }
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return count(driver_->plan_product(call, end, workspace, made)); }
   bool open_attention(bool deterministic, std::string& reason) override { return driver_->open_attention(deterministic, reason); }
-  Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
+  Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
     ++watch_.attended;
     return driver_->attend(stream, call, q, k, v, out, lse, workspace, workspace_bytes);
   }
-  Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+  Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override {
     return driver_->attend_grad(stream, call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes);
   }

@@ -169,7 +169,7 @@ TEST_F(Gpu, NcclWithOneRank) {
   ASSERT_TRUE(fine(opened)) << nccl->text_of(opened, communicator);
   ASSERT_EQ(settle(communicator), cuda::kNcclSuccess) << nccl->text_of(opened, communicator);
 
-  cuda::Stream stream = nullptr;
+  cuda::CudaStream stream = nullptr;
   cuda::Event event = nullptr;
   unsigned char *device = nullptr, *host = nullptr;
   ASSERT_EQ(driver->create_stream(cuda::Priority::communication, &stream), cuda::kSuccess);

@@ -135,7 +135,7 @@ LawRun LawProgram::run(const LawRunOptions& options) {
   EXPECT_TRUE(executor) << describe(failure);
   if (!executor) return result;
   for (const std::string& name : executor->parameter_names()) {
-    if (auto values = executor->read_parameter(name, runtime::Part::values)) result.initial[name] = std::move(values->values);
+    if (auto values = executor->read_parameter(name, runtime::ParamTensor::values)) result.initial[name] = std::move(values->values);
   }
   for (int step = 0; step < kLawSteps; ++step) {
     const runtime::RunResult ran = executor->run(runtime::Phase::training, 1, [&](const runtime::StepRecord& record) {
@@ -148,8 +148,8 @@ LawRun LawProgram::run(const LawRunOptions& options) {
     EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
     if (ran.ended != runtime::Ended::finished) return result;
     for (const std::string& name : executor->parameter_names()) {
-      auto gradient = executor->read_parameter(name, runtime::Part::gradient);
-      auto values = executor->read_parameter(name, runtime::Part::values);
+      auto gradient = executor->read_parameter(name, runtime::ParamTensor::gradient);
+      auto values = executor->read_parameter(name, runtime::ParamTensor::values);
       EXPECT_TRUE(values && gradient.has_value() != is_frozen(*dag_, name)) << name;
       if (gradient) result.gradients[name].push_back(std::move(gradient->values));
       if (values) result.parameters[name].push_back(std::move(values->values));

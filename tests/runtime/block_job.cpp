@@ -175,7 +175,7 @@ std::string BlockJob::difference(const Executor& executor, bool exact, bool has_
   std::string wrong;
   for (std::uint32_t r = 0; r < members_; ++r) {
     for (const std::uint32_t dtype : kTypes) {
-      const auto found = executor.read_parameter(name_of(r, dtype), Part::values);
+      const auto found = executor.read_parameter(name_of(r, dtype), ParamTensor::values);
       if (has_all && !found && wrong.empty()) wrong = name_of(r, dtype) + " is missing";
       for (std::uint64_t i = 0; found && wrong.empty() && i < sizes_[dtype]; ++i) {
         const double should = element_as_double(expected[r][dtype].data(), dtype == PIPER_I64 ? std::uint32_t{PIPER_F64} : dtype, i), is = found->values[i];

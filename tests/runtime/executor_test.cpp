@@ -31,7 +31,7 @@ TEST(Executor, RunsAPipelineOverManySteps) {
   EXPECT_EQ(result.ended, Ended::finished) << (result.failure ? describe(*result.failure) : "");
   EXPECT_EQ(result.steps, 300u);
   EXPECT_EQ(losses, expected);
-  EXPECT_EQ(executor->read_parameter("w", Part::values)->values, std::vector<double>{w});
+  EXPECT_EQ(executor->read_parameter("w", ParamTensor::values)->values, std::vector<double>{w});
 }
 
 // More devices than the system can hold are reported before minutes have passed, and a long start can be stopped.
@@ -160,7 +160,7 @@ TEST(Executor, EvaluatesWithTheStateOfTraining) {
   for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i], w + static_cast<double>(i));
   expected_losses(2, w, 3);
   EXPECT_EQ(executor->run(Phase::training, 2).ended, Ended::finished);
-  EXPECT_EQ(executor->read_parameter("w", Part::values)->values[0], w);
+  EXPECT_EQ(executor->read_parameter("w", ParamTensor::values)->values[0], w);
 }
 
 TEST(Executor, StopsAllRanksAtOneStep) {
@@ -181,7 +181,7 @@ TEST(Executor, StopsAllRanksAtOneStep) {
   // The state is that after exactly this number of steps.
   double w = 0.5;
   expected_losses(result.steps, w);
-  EXPECT_EQ(executor->read_parameter("w", Part::values)->values[0], w);
+  EXPECT_EQ(executor->read_parameter("w", ParamTensor::values)->values[0], w);
   // A stop holds for later runs, too, from their first step on.
   const RunResult later = executor->run(Phase::training, 5);
   EXPECT_EQ(later.ended, Ended::stopped);

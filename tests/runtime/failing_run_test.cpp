@@ -151,7 +151,7 @@ TEST(FailingRun, ALibraryCallOverrunsItsWorkspace) {
   const RunResult result = run_with(
       0,
       [](Step& step) {
-        const PiperAttend call{.batch = 1, .seq = 8, .keys = 8, .heads = 1, .kv_heads = 1, .width = 1, .value_width = 1, .scale = 1, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
+        const PiperAttend call{.batch = 1, .seq = 8, .keys = 8, .heads = 1, .kv_heads = 1, .width = 1, .value_width = 1, .scale = 1, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_BUILTIN};
         double x[8] = {}, out[8], lse[8], workspace[4];
         return step.api->attend(step.rank, step.action, &call, x, x, x, out, lse, workspace, sizeof(workspace));
       },

@@ -155,7 +155,7 @@ const std::vector<Case>& cases() {
          for (int kind = 2; kind < 32; ++kind) stranger.say(frame(static_cast<FrameKind>(kind), encode(KeyValue{"1.any.0", "no"})));
        }},
       {"messages behind a hello", [](Stranger& stranger) {
-         for (const FrameKind kind : {FrameKind::set, FrameKind::get, FrameKind::stop, FrameKind::begun, FrameKind::bye, FrameKind::report, FrameKind::value, FrameKind::stop_at}) {
+         for (const FrameKind kind : {FrameKind::set, FrameKind::get, FrameKind::stop, FrameKind::started, FrameKind::bye, FrameKind::report, FrameKind::value, FrameKind::stop_at}) {
            stranger.leave(stranger.say(hello(1, kWorld) + frame(kind, "")));
          }
        }},
@@ -351,7 +351,7 @@ TEST(HostilePeers, AProcessThatIsBrokenEndsTheRun) {
       {"`set` that does not fit", frame(FrameKind::set, "x")},
       {"`hello` that does not fit", hello(1, kWorld)},
       {"`all_here` that does not fit", frame(FrameKind::all_here, "")},
-      {"`begun` that does not fit", frame(FrameKind::begun, encode_count(kMaxCount + 1))},
+      {"`begun` that does not fit", frame(FrameKind::started, encode_count(kMaxCount + 1))},
       {"`get` that does not fit", frame(FrameKind::get, encode_key(std::string(kMaxKey + 1, 'k')))},
       {"`report` that does not fit", frame(FrameKind::report, encode_count(1))},
       {"bytes that are no message", head(0xFFFFFFFF)},

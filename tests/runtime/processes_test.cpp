@@ -150,21 +150,21 @@ TEST(ProcessGroup, WhoLeavesWithoutAWordIsMissed) {
 }
 
 TEST(ProcessGroup, AllStopAtTheStepOfTheFarthest) {
-  std::atomic<std::uint64_t> begun[3] = {};
+  std::atomic<std::uint64_t> started[3] = {};
   with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
     ASSERT_TRUE(group) << failure.message;
     for (;;) {
-      if (rank == 2 && begun[2] == 10) group->request_stop();
+      if (rank == 2 && started[2] == 10) group->request_stop();
       const auto begin = group->begin_step();
       if (begin == ProcessGroup::Begin::no) break;
-      if (begin == ProcessGroup::Begin::yes) ++begun[rank];
+      if (begin == ProcessGroup::Begin::yes) ++started[rank];
       std::this_thread::sleep_for(std::chrono::milliseconds(rank + 1));
     }
     group->leave();
   });
-  EXPECT_GE(begun[2], 10u);
-  EXPECT_EQ(begun[0], begun[1]);
-  EXPECT_EQ(begun[0], begun[2]);
+  EXPECT_GE(started[2], 10u);
+  EXPECT_EQ(started[0], started[1]);
+  EXPECT_EQ(started[0], started[2]);
 }
 
 TEST(ProcessGroup, ReportsReachRankZero) {
@@ -241,7 +241,7 @@ TEST(ProcessGroup, AProcessThatDoesNotFitIsRefusedAndNamed) {
 
 TEST(ProcessGroup, WhoHasNotComeIsNamed) {
   std::atomic<int> told{0};
-  const auto begun = std::chrono::steady_clock::now();
+  const auto started = std::chrono::steady_clock::now();
   with_ranks(4, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
     EXPECT_FALSE(group);
     told += rank < 2 && failure.message.starts_with("after `1` seconds ranks 2, 3 of `4` have not connected to port ");
@@ -250,7 +250,7 @@ TEST(ProcessGroup, WhoHasNotComeIsNamed) {
   }, 1);
   EXPECT_EQ(told, 2);
   // That second is the whole wait: late processes get no extra time.
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(4));
 }
 
 TEST(ProcessGroup, RefusesWrongRendezvousAddresses) {

@@ -113,7 +113,7 @@ TEST(SeveralProcesses, RankZeroHasTheNumbersOfAll) {
       EXPECT_EQ(result.steps, steps);
     }
     const std::vector<double> expected = expected_losses(31, w);
-    const auto weight = process.executor.read_parameter("w", Part::values);
+    const auto weight = process.executor.read_parameter("w", ParamTensor::values);
     EXPECT_EQ(process.executor.parameter_names(), std::vector<std::string>{"w"});
     // The last rank reports, the first one has the parameter.
     EXPECT_EQ(losses, expected);
@@ -145,7 +145,7 @@ TEST(SeveralProcesses, AStopAtAnyStopsAllAtOneStep) {
       steps[process.rank] = result.steps;
       double w = 0.5;
       expected_losses(result.steps, w);
-      const auto weight = process.executor.read_parameter("w", Part::values);
+      const auto weight = process.executor.read_parameter("w", ParamTensor::values);
       if (process.rank == 0) {
         EXPECT_EQ(weight->values[0], w);
       }

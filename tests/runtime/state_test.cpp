@@ -164,9 +164,9 @@ TEST(State, AParameterIsMadeOfWhatItsRanksHave) {
           gradient.push_back(100.0 + static_cast<double>(OfRank::kFirst[p] + i));
           slot.push_back(200.0 + static_cast<double>(OfRank::kFirst[p] + i));
         }
-        EXPECT_EQ(collect_parameter(jobs, name, Part::values, read)->values, values);
-        EXPECT_EQ(collect_parameter(jobs, name, Part::gradient, read)->values, gradient);
-        EXPECT_EQ(collect_parameter(jobs, name, Part::slot0, read)->values, slot);
+        EXPECT_EQ(collect_parameter(jobs, name, ParamTensor::values, read)->values, values);
+        EXPECT_EQ(collect_parameter(jobs, name, ParamTensor::gradient, read)->values, gradient);
+        EXPECT_EQ(collect_parameter(jobs, name, ParamTensor::slot0, read)->values, slot);
       }
     }
   }

@@ -172,11 +172,11 @@ struct AttendCase {
 };
 
 const AttendCase kCases[] = {
-    {"plain", {.batch = 2, .seq = 9, .keys = 9, .heads = 3, .kv_heads = 3, .width = 8, .value_width = 8, .scale = 0.35, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
-    {"causal", {.batch = 2, .seq = 130, .keys = 130, .heads = 2, .kv_heads = 2, .width = 16, .value_width = 16, .scale = 0.25, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
-    {"cross", {.batch = 1, .seq = 5, .keys = 40, .heads = 2, .kv_heads = 2, .width = 4, .value_width = 4, .scale = 0.5, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
-    {"grouped", {.batch = 2, .seq = 17, .keys = 17, .heads = 6, .kv_heads = 2, .width = 8, .value_width = 8, .scale = 0.3, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
-    {"wide values", {.batch = 1, .seq = 6, .keys = 6, .heads = 2, .kv_heads = 1, .width = 4, .value_width = 12, .scale = 0.5, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
+    {"plain", {.batch = 2, .seq = 9, .keys = 9, .heads = 3, .kv_heads = 3, .width = 8, .value_width = 8, .scale = 0.35, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
+    {"causal", {.batch = 2, .seq = 130, .keys = 130, .heads = 2, .kv_heads = 2, .width = 16, .value_width = 16, .scale = 0.25, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
+    {"cross", {.batch = 1, .seq = 5, .keys = 40, .heads = 2, .kv_heads = 2, .width = 4, .value_width = 4, .scale = 0.5, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
+    {"grouped", {.batch = 2, .seq = 17, .keys = 17, .heads = 6, .kv_heads = 2, .width = 8, .value_width = 8, .scale = 0.3, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
+    {"wide values", {.batch = 1, .seq = 6, .keys = 6, .heads = 2, .kv_heads = 1, .width = 4, .value_width = 12, .scale = 0.5, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_BUILTIN}},
 };
 
 constexpr std::size_t kCanary = 64;
@@ -226,7 +226,7 @@ TEST(TorchPlugin, Attends) {
 }
 
 TEST(BuiltinCalls, GradientsOfAttentionAreDifferences) {
-  const PiperAttend call{.batch = 1, .seq = 4, .keys = 4, .heads = 4, .kv_heads = 2, .width = 3, .value_width = 2, .scale = 0.6, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
+  const PiperAttend call{.batch = 1, .seq = 4, .keys = 4, .heads = 4, .kv_heads = 2, .width = 3, .value_width = 2, .scale = 0.6, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_BUILTIN};
   std::vector<std::vector<double>> in = {numbers<double>(48, 1), numbers<double>(24, 2), numbers<double>(16, 3)};
   const auto dout = numbers<double>(32, 4);
   std::vector<double> out(32), lse(16), workspace(64);

@@ -544,7 +544,7 @@ TEST(Machine, TellsOfDevicesThatAreTooSmall) {
   for (const auto& [bytes, told] : {std::pair(arena, false), {arena - 1, true}}) {
     machine.devices = {device_at(machine, 0, 1)};
     machine.devices[0].memory = bytes;
-    tell_small_devices(machine, planned.dag(), planned.sink());
+    report_small_devices(machine, planned.dag(), planned.sink());
     EXPECT_EQ(planned.sink().reported(Code::device_too_small), told);
   }
   EXPECT_FALSE(planned.sink().has_errors());

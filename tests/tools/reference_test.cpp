@@ -92,7 +92,7 @@ TEST(Reference, MastersMayBeOffloaded) {
 }
 
 // With one sample a relu that rounding turns on changes a gradient by a sixth. That is reported, and no fault: the plan rounds as one device does.
-TEST(Reference, RoundingOfNarrowGradientsIsTold) {
+TEST(Reference, RoundingOfNarrowGradientsIsReported) {
   const std::string source =
       "model net(layers: int) {\n"
       "    input x: tensor[batch, seq: 2, dim: 4], y: i64[batch, seq]\n"

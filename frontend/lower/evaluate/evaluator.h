@@ -170,7 +170,7 @@ class Evaluator {
   LocId claim_loc;
   /// Set while the coordinates of a `rank` are elaborated that follow one with a reported cursor error: they would repeat it with their own
   /// numbers.
-  bool cursors_told = false;
+  bool cursors_reported = false;
   /// Whether a statement that fails in the body being run is left out. Not in ranks and value functions: there each statement needs the others.
   bool skips_statements = false;
 
@@ -263,7 +263,7 @@ class Evaluator {
   bool exhausted_ = false;  // a bound on steps or nesting was passed
   bool abandons_ = false;   // a requirement of the function being run failed
   const ast::Stmt* failed_requirement_ = nullptr;
-  std::set<std::pair<Code, SourceRange>> told_, warned_;
+  std::set<std::pair<Code, SourceRange>> reported_, warned_;
   std::size_t not_shown_ = 0;
   LocId last_not_shown_;
   std::optional<DiagnosticSink> unread_;

@@ -52,7 +52,7 @@ Value ModelBuilder::State::check(const tensor::Built& built, SourceRange range, 
 bool ModelBuilder::State::fits(const tensor::Type& type) const {
   double elements = 1;
   for (const tensor::Dim& dim : type.dims) elements *= static_cast<double>(dim.extent);
-  return elements <= static_cast<double>(tensor::kMostElements);
+  return elements <= static_cast<double>(tensor::kMaxElements);
 }
 
 tensor::DType ModelBuilder::State::dtype_of(sema::Type type) const {
@@ -118,9 +118,9 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
     }
     if (*extent < 1) {
       // A mistake of the parameter that the inputs share, not of each of them.
-      const bool told = !dim.size && !zero_extents.insert(name.value()).second;
-      if (told) evaluator.set_failed();
-      if (told) return std::nullopt;
+      const bool reported = !dim.size && !zero_extents.insert(name.value()).second;
+      if (reported) evaluator.set_failed();
+      if (reported) return std::nullopt;
       evaluator.fail(Code::extent_not_positive, dim.range, frame, "dimension `{}` of input `{}` has extent `{}`; it must be at least 1", dim.name.name,
                      param.name.name, *extent);
       return std::nullopt;

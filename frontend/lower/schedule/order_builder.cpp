@@ -15,7 +15,7 @@ void OrderBuilder::rank(const ast::RankStmt& stmt, Frame& frame) {
   const std::size_t pending = value_.pending.size();
   elaborate(stmt, 0, claim, frame);
   // The pending gradients of the others are the same mistake with other numbers.
-  if (std::exchange(evaluator_->cursors_told, false)) leave_out_ranks_of(value_, pending);
+  if (std::exchange(evaluator_->cursors_reported, false)) leave_out_ranks_of(value_, pending);
 }
 
 void leave_out(OrderValue& value, const std::vector<bool>& ranks) {
@@ -84,7 +84,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   if (evaluator_->failed()) {  // the other coordinates are looked at
     evaluator_->schedule->note_missing(stmt);
     evaluator_->schedule->note_claim(claim);
-    evaluator_->cursors_told = true;
+    evaluator_->cursors_reported = true;
     evaluator_->resume();
     return;
   }

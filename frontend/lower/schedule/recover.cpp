@@ -146,8 +146,8 @@ DiagnosticSink& Evaluator::sink_for(Code code, LocId loc) {
   steps_ += std::min(kStepsOfFailure, kMaxSteps - steps_);
   exhausted_ = exhausted_ || steps_ == kMaxSteps;
   const bool cursors = counts_operations(code);
-  const bool fresh = !(cursors && cursors_told) && told_.insert({code, place_of(context_->locations, loc)}).second;
-  if (fresh && told_.size() <= kShownErrors) return *sink_;
+  const bool fresh = !(cursors && cursors_reported) && reported_.insert({code, place_of(context_->locations, loc)}).second;
+  if (fresh && reported_.size() <= kShownErrors) return *sink_;
   if (fresh) {
     ++not_shown_;
     last_not_shown_ = loc;

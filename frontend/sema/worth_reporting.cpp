@@ -95,24 +95,24 @@ bool Analyser::statements_damaged(const ast::Module& module, const ast::Item& it
 }
 
 bool Analyser::shows_no_more(FileId file) const {
-  const auto found = told_.find(file);
-  return found != told_.end() && found->second.errors >= shown_errors_;
+  const auto found = reported_.find(file);
+  return found != reported_.end() && found->second.errors >= shown_errors_;
 }
 
 bool Analyser::shows(Code code, SourceRange at) {
   if (severity_of(code) != Severity::error) return true;
   const bool shown = !shows_no_more(at.file);
-  Told& told = told_[at.file];
-  ++told.errors;
-  if (!shown) told.last = at;
+  Reported& reported = reported_[at.file];
+  ++reported.errors;
+  if (!shown) reported.last = at;
   return shown;
 }
 
-void Analyser::tell_how_many_more() {
-  for (const auto& [file, told] : told_) report_not_shown(all_, told.last, told.errors - std::min(told.errors, shown_errors_), "file");
+void Analyser::report_how_many_more() {
+  for (const auto& [file, reported] : reported_) report_not_shown(all_, reported.last, reported.errors - std::min(reported.errors, shown_errors_), "file");
 }
 
-bool Analyser::worth_telling(Code code, SourceRange at) const {
+bool Analyser::worth_reporting(Code code, SourceRange at) const {
   // The file that was not found may declare the name.
   const auto lacks = [&](const auto& module) { return module->lacks_uses && module->syntax.file == at.file; };
   if (code == Code::unknown_name && std::any_of(program_.modules.begin(), program_.modules.end(), lacks)) return false;
