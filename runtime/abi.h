@@ -41,8 +41,8 @@ typedef struct PiperInterval {
 
 /* Shard `index` of `members`: shards are contiguous, and the first elements % members of them have one element more than the others. */
 static inline PiperInterval piper_shard(uint64_t elements, uint32_t members, uint32_t index) {
-  const uint64_t each = elements / members, more = elements % members;
-  const PiperInterval block = {each * index + (index < more ? index : more), each + (index < more ? 1 : 0), elements};
+  const uint64_t per_member = elements / members, more = elements % members;
+  const PiperInterval block = {per_member * index + (index < more ? index : more), per_member + (index < more ? 1 : 0), elements};
   return block;
 }
 
@@ -286,9 +286,9 @@ static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
   const uint64_t q = (uint64_t)(call->batch * call->seq * call->heads);
   const uint64_t k = (uint64_t)(call->batch * call->keys * call->heads);
   const uint64_t scores = call->dtype == PIPER_F64 ? q * (uint64_t)call->keys : 512u * 1024u;
-  const uint64_t each = (q + k) * (uint64_t)(call->width + call->value_width); /* elements of all operands, and of their gradients */
-  const uint64_t widened = call->dtype == PIPER_BF16 ? 2 * (element * each + 256) : 0; /* their f32 forms */
-  return widened + element * (4 * each + 4 * q + 3 * scores) + (1u << 20);
+  const uint64_t per_member = (q + k) * (uint64_t)(call->width + call->value_width); /* elements of all operands, and of their gradients */
+  const uint64_t widened = call->dtype == PIPER_BF16 ? 2 * (element * per_member + 256) : 0; /* their f32 forms */
+  return widened + element * (4 * per_member + 4 * q + 3 * scores) + (1u << 20);
 }
 
 /* ---- the job of one process --------------------------------------------------------------------------------------- */

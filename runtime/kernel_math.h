@@ -339,17 +339,17 @@ template <class T> PIPER_MATH T piper_silu_grad(T x, T dy) {
 #ifdef __CUDACC__
 PIPER_MATH float piper_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 /* NaN stays NaN. */
-PIPER_MATH float piper_clamp(float x, float least, float most) {
+PIPER_MATH float piper_clamp(float x, float low, float high) {
   float above, inside;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(above) : "f"(x), "f"(least));
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(inside) : "f"(above), "f"(most));
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(above) : "f"(x), "f"(low));
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(inside) : "f"(above), "f"(high));
   return inside;
 }
 #else
 PIPER_MATH float piper_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-PIPER_MATH float piper_clamp(float x, float least, float most) {
-  x = x < least ? least : x;
-  return x > most ? most : x;
+PIPER_MATH float piper_clamp(float x, float low, float high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
 }
 #endif
 

@@ -12,13 +12,13 @@ enum class Phase : std::uint8_t { training, evaluation };
 
 /// The tables of a rank in a phase, and nothing else of the rank; without a program if the phase has none.
 inline PiperRank in_phase(const PiperJobRank& rank, Phase phase) {
-  PiperRank made{};
+  PiperRank rank_state{};
   const bool training = phase == Phase::training;
-  made.program = training ? rank.program : rank.evaluation;
-  made.communicators = training ? rank.communicators : rank.evaluation_communicators;
-  made.intervals = training ? rank.intervals : rank.evaluation_intervals;
-  made.rank = rank.rank;
-  return made;
+  rank_state.program = training ? rank.program : rank.evaluation;
+  rank_state.communicators = training ? rank.communicators : rank.evaluation_communicators;
+  rank_state.intervals = training ? rank.intervals : rank.evaluation_intervals;
+  rank_state.rank = rank.rank;
+  return rank_state;
 }
 
 }  // namespace piper::runtime

@@ -154,9 +154,9 @@ template <int threads, int passes, class Index> PIPER_DEVICE void piper_order(in
   }
 }
 
-/* The number of places from `slot` on, at most `most`, that belong to the same index: their numbers are consecutive. */
-template <class I> PIPER_DEVICE I piper_run(const int64_t* place, I positions, I slot, I most) {
-  I low = 1, high = positions - slot < most ? positions - slot : most;
+/* The number of places from `slot` on, at most `limit`, that belong to the same index: their numbers are consecutive. */
+template <class I> PIPER_DEVICE I piper_run(const int64_t* place, I positions, I slot, I limit) {
+  I low = 1, high = positions - slot < limit ? positions - slot : limit;
   while (low < high) {
     const I middle = (low + high + 1) / 2;
     if (place[slot + middle - 1] == place[slot] + middle - 1) {

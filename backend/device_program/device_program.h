@@ -92,12 +92,12 @@ struct DeviceProgram {
   std::vector<CallInterval> call_intervals;
 };
 
-inline std::span<const std::uint64_t> operands_of(const DeviceProgram& program, const Instruction& each) {
-  return {program.operands.data() + each.first_operand, each.num_operands};
+inline std::span<const std::uint64_t> operands_of(const DeviceProgram& program, const Instruction& instruction) {
+  return {program.operands.data() + instruction.first_operand, instruction.num_operands};
 }
-inline std::span<const PiperWait> waits_of(const DeviceProgram& program, const Instruction& each) { return {program.waits.data() + each.first_wait, each.num_waits}; }
-inline std::span<const CallInterval> intervals_of(const DeviceProgram& program, const Instruction& each) {
-  return {program.call_intervals.data() + each.first_interval, each.num_intervals};
+inline std::span<const PiperWait> waits_of(const DeviceProgram& program, const Instruction& instruction) { return {program.waits.data() + instruction.first_wait, instruction.num_waits}; }
+inline std::span<const CallInterval> intervals_of(const DeviceProgram& program, const Instruction& instruction) {
+  return {program.call_intervals.data() + instruction.first_interval, instruction.num_intervals};
 }
 
 /// The programs of all roles of one DAG.

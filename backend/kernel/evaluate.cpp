@@ -76,7 +76,7 @@ template <typename Stored>
 void Machine::load(const Statement& s, Register& r, std::int64_t n) {
   using T = Wide<Stored>;
   const auto* from = reinterpret_cast<const Stored*>(memory(s.access.buffer)) + walk(s.access.strides);
-  T* to = reinterpret_cast<T*>(r.own);
+  T* to = reinterpret_cast<T*>(r.lane_bytes);
   const bool index_in_columns = s.access.index >= 0 && !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
   const std::int64_t stride = s.row ? 0 : s.access.strides.back();
   if (const Guard& guard = s.access.guard; !guard.strides.empty()) {
@@ -125,7 +125,7 @@ void Machine::store(const Statement& s, std::int64_t n) {
 template <typename T>
 void Machine::dropout(const Statement& s, Register& r, std::int64_t n) {
   const T* x = get<T>(s.operands[0]);
-  T* to = reinterpret_cast<T*>(r.own);
+  T* to = reinterpret_cast<T*>(r.lane_bytes);
   const std::int64_t element = walk(s.element_strides), sample = walk(s.sample_strides);
   const std::uint64_t first = s.interval < 0 ? 0 : call_.firsts[static_cast<std::size_t>(s.interval)];
   for (std::int64_t i = 0; i < n; ++i) {
@@ -138,7 +138,7 @@ void Machine::dropout(const Statement& s, Register& r, std::int64_t n) {
 void Machine::compute_briefly(const Statement& s, Register& r, std::int64_t n) {
   const float* a = get<float>(s.operands[0]);
   const float* b = s.operands[1] >= 0 ? get<float>(s.operands[1]) : nullptr;
-  float* to = reinterpret_cast<float*>(r.own);
+  float* to = reinterpret_cast<float*>(r.lane_bytes);
   const auto each = [&](auto f) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = f(i);
   };
@@ -158,7 +158,7 @@ void Machine::compute_briefly(const Statement& s, Register& r, std::int64_t n) {
 template <typename T>
 void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
   if (s.brief) return compute_briefly(s, r, n);
-  T* to = reinterpret_cast<T*>(r.own);
+  T* to = reinterpret_cast<T*>(r.lane_bytes);
   const auto unary = [&](auto f) {
     const T* a = get<T>(s.operands[0]);
     for (std::int64_t i = 0; i < n; ++i) to[i] = f(a[i]);
@@ -272,7 +272,7 @@ void Machine::reduce(const Statement& s, Register& r, std::int64_t n) {
 template <typename T>
 void Machine::end_reduction(const Statement& s, Register& r) {
   if (s.code == Code::row_first) {
-    std::memcpy(r.own, r.lanes, sizeof(std::int64_t));
+    std::memcpy(r.lane_bytes, r.lanes, sizeof(std::int64_t));
     return;
   }
   T* lanes = reinterpret_cast<T*>(r.lanes);
@@ -286,13 +286,13 @@ void Machine::end_reduction(const Statement& s, Register& r) {
   for (std::int32_t distance = count / 2; distance >= group; distance /= 2) {
     for (std::int32_t first = 0; first < distance; first += group) join(first, first + distance);
   }
-  *reinterpret_cast<T*>(r.own) = lanes[0];
+  *reinterpret_cast<T*>(r.lane_bytes) = lanes[0];
 }
 
 /// Repeats a row's value over a block, for column statements that read it.
 void Machine::spread(const Statement& s, Register& r) {
   with_element(s.dtype, [&](auto zero) {
-    auto* const own = reinterpret_cast<decltype(zero)*>(r.own);
+    auto* const own = reinterpret_cast<decltype(zero)*>(r.lane_bytes);
     std::fill_n(own + 1, row_width_ - 1, own[0]);
   });
 }
@@ -310,7 +310,7 @@ void Machine::execute(std::size_t i, std::int64_t n) {
     }
     case Code::column: {
       const std::int64_t column = this->column();
-      auto* to = reinterpret_cast<std::int64_t*>(r.own);
+      auto* to = reinterpret_cast<std::int64_t*>(r.lane_bytes);
       for (std::int64_t k = 0; k < n; ++k) to[k] = column + k;
       break;
     }

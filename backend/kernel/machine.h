@@ -19,7 +19,7 @@ static_assert(kBlock % kLanes == 0);
 
 /// The value of one statement: a block of elements, or one element repeated.
 struct Register {
-  alignas(64) unsigned char own[kBlock * 8];
+  alignas(64) unsigned char lane_bytes[kBlock * 8];
   alignas(64) unsigned char lanes[Lanes::kMax * 8];
   double total = 0;
 };
@@ -92,7 +92,7 @@ class Machine {
     return column;
   }
   template <typename T>
-  static const T* get(std::int32_t operand) { return reinterpret_cast<const T*>(registers()[operand].own); }
+  static const T* get(std::int32_t operand) { return reinterpret_cast<const T*>(registers()[operand].lane_bytes); }
   /// The type of the first operand.
   tensor::DType operand_dtype(const Statement& s) const { return kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype; }
   static std::vector<Register>& pool() {

@@ -17,8 +17,8 @@ std::string literal(double number, tensor::DType dtype);
 
 class StatementPrinter {
  protected:
-  /// `canonical` numbers all names. `own`: names reserved for the printer.
-  StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope own) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(own)) {
+  /// `canonical` numbers all names. `names`: names reserved for the printer.
+  StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope names) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(names)) {
     for (const std::string& interval : body.intervals) names_.add_own("first_" + interval);
   }
   ~StatementPrinter() = default;

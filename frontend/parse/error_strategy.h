@@ -32,7 +32,7 @@ class ErrorStrategy : public antlr4::ANTLRErrorStrategy {
   std::optional<DiagnosticBuilder> report(antlr4::Parser* parser, antlr4::Token* found);
   void report_end_of_statement(antlr4::Parser* parser);
   void report_coordinate(antlr4::Parser* parser, antlr4::Token* found);
-  DiagnosticBuilder report_expected(std::string_view what, antlr4::Parser* parser, antlr4::Token* found);
+  DiagnosticBuilder report_expected(std::string_view expected, antlr4::Parser* parser, antlr4::Token* found);
   void offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser, std::size_t type) const;
   antlr4::Token* conjure(antlr4::Parser* parser, std::size_t type);
 

@@ -34,6 +34,6 @@ class CellLine {
 
 /// The columns at which rows of columns of one width are folded: columns that no cell crosses, if one is near.
 /// `inside[c]`: a cell of some row that began before column c covers it.
-std::vector<std::size_t> fold(const std::vector<bool>& inside, std::size_t most);
+std::vector<std::size_t> fold(const std::vector<bool>& inside, std::size_t width);
 
 }  // namespace piper::pictures

@@ -20,7 +20,7 @@ struct CommandRow {
   std::string_view usage;
   std::string_view summary;
   std::string_view details;
-  std::size_t least, most;  // words without those of the form `k=v`
+  std::size_t min_words, max_words;  // words without those of the form `k=v`
   bool takes_values;        // `k=v`
   bool sizes;               // that are set for the session
   bool draws;               // it runs again when sizes, costs or definitions change

@@ -124,8 +124,8 @@ bool Session::execute_command(const std::string& line) {
   std::string error;
   const auto words = split_words(std::string_view(line).substr(end), error);
   if (!words) return fail(Code::bad_command_words, "", "{} in the words behind `:{}`", error, name);
-  if (words->plain.size() < row->least || words->plain.size() > row->most) {
-    return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`", "`:{}` {}", name, words->plain.size() < row->least ? "lacks words" : "takes fewer words");
+  if (words->plain.size() < row->min_words || words->plain.size() > row->max_words) {
+    return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`", "`:{}` {}", name, words->plain.size() < row->min_words ? "lacks words" : "takes fewer words");
   }
   if (!row->takes_values && !words->values.empty()) {
     return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`", "`:{}` takes no `{}=...`", name, words->values.front().name);

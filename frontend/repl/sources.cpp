@@ -69,7 +69,7 @@ Shown::Shown(const LocationTable& locations, std::string_view path, const std::v
         lengths_.push_back(static_cast<std::uint32_t>(fragment.text.size()));
         fragment_files_.push_back(shown_.files().add(fragment.name, fragment.text));
       }
-      whole_ = shown_.files().add("session", std::string(files.text(file)));
+      outside_ = shown_.files().add("session", std::string(files.text(file)));
     } else if (files.has_text(file)) {
       files_.push_back(shown_.files().add(std::string(files.name(file)), std::string(files.text(file)), files.is_library(file)));
     } else {
@@ -86,7 +86,7 @@ SourceRange Shown::of(SourceRange range) const {
   if (!range.file.valid()) return range;
   if (range.file != composed_) return {files_[range.file.index()], range.begin, range.end};
   const auto above = std::upper_bound(begins_.begin(), begins_.end(), range.begin);
-  const SourceRange between{whole_, range.begin, range.end};
+  const SourceRange between{outside_, range.begin, range.end};
   if (above == begins_.begin()) return between;
   const auto fragment = static_cast<std::size_t>(above - begins_.begin()) - 1;
   if (range.end > begins_[fragment] + lengths_[fragment]) return between;

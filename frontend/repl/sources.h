@@ -58,7 +58,7 @@ class Shown {
   std::vector<std::uint32_t> begins_;  // of the pieces
   std::vector<std::uint32_t> lengths_;
   std::vector<FileId> fragment_files_;
-  FileId whole_;                       // for places in no piece: ids stay those of the table
+  FileId outside_;                       // for places in no piece: ids stay those of the table
   std::vector<FileId> files_;          // of the others, by their id in the table
 };
 

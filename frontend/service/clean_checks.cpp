@@ -86,21 +86,21 @@ std::optional<CleanCheck> CleanChecks::find(const Key& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(key);
   if (found == known_.end()) return std::nullopt;
-  kept_.splice(kept_.begin(), kept_, found->second);
+  entries_.splice(entries_.begin(), entries_, found->second);
   return found->second->second;
 }
 
 void CleanChecks::add(const Key& key, CleanCheck check) {
   const std::lock_guard lock(mutex_);
   if (const auto found = known_.find(key); found != known_.end()) {
-    kept_.erase(found->second);
+    entries_.erase(found->second);
     known_.erase(found);
-  } else if (known_.size() >= most_) {
-    known_.erase(kept_.back().first);
-    kept_.pop_back();
+  } else if (known_.size() >= max_entries_) {
+    known_.erase(entries_.back().first);
+    entries_.pop_back();
   }
-  kept_.emplace_front(key, std::move(check));
-  known_[key] = kept_.begin();
+  entries_.emplace_front(key, std::move(check));
+  known_[key] = entries_.begin();
 }
 
 DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTable& files) {

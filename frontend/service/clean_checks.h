@@ -38,17 +38,17 @@ class CleanChecks {
  public:
   using Key = std::pair<std::uint64_t, std::uint64_t>;
 
-  /// Keeps at most `most` checks; the least recently used is dropped.
-  explicit CleanChecks(std::size_t most = 4096) : most_(most) {}
+  /// Keeps at most `max_entries` checks; the least recently used is dropped.
+  explicit CleanChecks(std::size_t max_entries = 4096) : max_entries_(max_entries) {}
 
   std::optional<CleanCheck> find(const Key& key) const;
   void add(const Key& key, CleanCheck check);
 
  private:
   using Kept = std::list<std::pair<Key, CleanCheck>>;
-  const std::size_t most_;
+  const std::size_t max_entries_;
   mutable std::mutex mutex_;
-  mutable Kept kept_;  // asked for last first
+  mutable Kept entries_;  // asked for last first
   std::map<Key, Kept::iterator> known_;
 };
 

@@ -47,7 +47,7 @@ Document::Document(std::string path, std::uint64_t version, OpenFiles files, Cho
 }
 
 template <typename T, typename Work>
-Answer<T> Document::made(std::unique_ptr<Kept<T>>& kept, const Work& work) {
+Answer<T> Document::compute(std::unique_ptr<Kept<T>>& kept, const Work& work) {
   DiagnosticSink sink(compilation_.context().locations);
   compilation_.context().poll();
   auto made = std::make_unique<Kept<T>>();
@@ -63,7 +63,7 @@ Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* c
   if (kept != nullptr) return {Status::done, kept->value, kept->diagnostics};
   const Serves serves(compilation_.context(), cancellation);
   try {
-    return made(kept, work);
+    return compute(kept, work);
   } catch (const Cancelled&) {
     return {Status::cancelled, nullptr, {}};
   } catch (const std::bad_alloc&) {

@@ -125,32 +125,32 @@ class Document {
   template <typename T>
   class Recent {
    public:
-    explicit Recent(std::size_t most) : most_(most) {}
+    explicit Recent(std::size_t max_entries) : max_entries_(max_entries) {}
     /// The entry of that request; valid until the next one.
     std::unique_ptr<Kept<T>>& of(const std::string& request) {
-      const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each.first == request; });
-      if (found != kept_.end()) {
-        kept_.splice(kept_.begin(), kept_, found);
+      const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& each) { return each.first == request; });
+      if (found != entries_.end()) {
+        entries_.splice(entries_.begin(), entries_, found);
       } else {
-        if (kept_.size() == most_) kept_.pop_back();
-        kept_.emplace_front(request, nullptr);
+        if (entries_.size() == max_entries_) entries_.pop_back();
+        entries_.emplace_front(request, nullptr);
       }
-      return kept_.front().second;
+      return entries_.front().second;
     }
     /// Frees results that can be computed again. False if there were none.
-    bool forget() { return std::erase_if(kept_, [](const auto& each) { return each.second != nullptr; }) > 0; }
+    bool forget() { return std::erase_if(entries_, [](const auto& each) { return each.second != nullptr; }) > 0; }
 
    private:
-    const std::size_t most_;
-    std::list<std::pair<std::string, std::unique_ptr<Kept<T>>>> kept_;
+    const std::size_t max_entries_;
+    std::list<std::pair<std::string, std::unique_ptr<Kept<T>>>> entries_;
   };
   /// A plan of 64 ranks and 256 microbatches takes about 50 MB, a subject a few.
   static constexpr std::size_t kSubjects = 16, kPlans = 4;
   /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before; without enough memory, again after dropping the results of other requests.
   template <typename T, typename Work>
-  Answer<T> answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work);
+  Answer<T> answer(std::unique_ptr<Kept<T>>& entry, const Cancellation* cancellation, const Work& work);
   template <typename T, typename Work>
-  Answer<T> made(std::unique_ptr<Kept<T>>& kept, const Work& work);
+  Answer<T> compute(std::unique_ptr<Kept<T>>& entry, const Work& work);
   /// Frees all plans and subjects that no caller holds. False if there were none.
   bool forget();
   /// Analyses the program unless that was done; drops its diagnostics.

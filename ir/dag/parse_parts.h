@@ -16,9 +16,9 @@ class NodeNames {
   llvm::StringMap<std::uint32_t> inputs, losses, params, chunks, buckets, streams, bodies, globals;
 
   /// The number of the name at the reader.
-  std::uint32_t reference(TextReader& reader, std::string_view what) {
+  std::uint32_t reference(TextReader& reader, std::string_view expected) {
     const TextReader::Token where = reader.peek();
-    const auto [entry, fresh] = numbers_.try_emplace(reader.name(what), static_cast<std::uint32_t>(nodes_.size()));
+    const auto [entry, fresh] = numbers_.try_emplace(reader.name(expected), static_cast<std::uint32_t>(nodes_.size()));
     if (fresh) {
       nodes_.emplace_back();
       first_mention_.push_back(where);
@@ -55,11 +55,11 @@ class NodeNames {
     return NodeId(0);
   }
   /// The position in `table`; 0 after a report if there is none.
-  static std::uint32_t find(TextReader& reader, const llvm::StringMap<std::uint32_t>& table, std::string_view what) {
+  static std::uint32_t find(TextReader& reader, const llvm::StringMap<std::uint32_t>& table, std::string_view expected) {
     const TextReader::Token where = reader.peek();
-    const auto found = table.find(reader.name(what));
+    const auto found = table.find(reader.name(expected));
     if (found != table.end()) return found->second;
-    reader.fail(Code::unknown_dag_name, where, "`{}` is not {} of this text", where.text, what);
+    reader.fail(Code::unknown_dag_name, where, "`{}` is not {} of this text", where.text, expected);
     return 0;
   }
 

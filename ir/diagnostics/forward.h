@@ -12,12 +12,12 @@ namespace piper {
 /// Errors that are shown; the others are counted by P2324.
 inline constexpr std::size_t kShownErrors = 20;
 
-/// Reports, at the last of them, that `hidden` errors of `what` (`file`) are not shown; does nothing if there are none.
+/// Reports, at the last of them, that `hidden` errors of `subject` (`file`) are not shown; does nothing if there are none.
 template <typename Place>
-void report_not_shown(DiagnosticSink& sink, Place last, std::size_t hidden, std::string_view what) {
+void report_not_shown(DiagnosticSink& sink, Place last, std::size_t hidden, std::string_view subject) {
   if (hidden == 0) return;
   sink.report(Code::errors_not_shown, last, "{} further error{} not shown, the last one is here", hidden, hidden == 1 ? " is" : "s are")
-      .hint("they are of the same {}; mend the first {} and check again", what, kShownErrors);
+      .hint("they are of the same {}; mend the first {} and check again", subject, kShownErrors);
 }
 
 /// Adds the diagnostics of `from` to `to`. The first of several errors with the same code and range is reported, with the number of the

@@ -365,7 +365,7 @@ class SettingReader : public IgnoreFields {
 
  private:
   void read(std::integral auto& value, const SettingRow& row) {
-    value = static_cast<std::remove_reference_t<decltype(value)>>(reader_.integer(row.number->what, row.number->least, row.number->most));
+    value = static_cast<std::remove_reference_t<decltype(value)>>(reader_.integer(row.number->what, row.number->min_value, row.number->max_value));
   }
   template <typename Value>
   void read(std::optional<Value>& value, const SettingRow& row) {

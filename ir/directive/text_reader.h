@@ -46,14 +46,14 @@ class TextReader {
   bool at(std::string_view text) const { return token_.text == text && token_.kind != Kind::string; }
   /// Consumes it or reports the token that was found instead.
   void expect(std::string_view text);
-  /// A name or a quoted one; `what` is shown when it is missing ("a stream").
-  std::string_view name(std::string_view what);
-  Symbol symbol(std::string_view what) { return context_.symbol(name(what)); }
-  std::string string(std::string_view what);
-  std::int64_t integer(std::string_view what);
+  /// A name or a quoted one; `expected` is shown when it is missing ("a stream").
+  std::string_view name(std::string_view expected);
+  Symbol symbol(std::string_view expected) { return context_.symbol(name(expected)); }
+  std::string string(std::string_view expected);
+  std::int64_t integer(std::string_view expected);
   /// An integer in [low, high].
-  std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high);
-  double number(std::string_view what);
+  std::int64_t integer(std::string_view expected, std::int64_t low, std::int64_t high);
+  double number(std::string_view expected);
   /// `f32[batch: 32*, seq: 128]`.
   tensor::Type type();
   /// `<dp: batch, tp: +>` of a value of that type; replicated if there is none.

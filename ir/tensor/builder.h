@@ -109,7 +109,7 @@ class Builder {
  private:
   /// Casts a result that an op computed in the wide type back to the type of the operands. `unrounded` finds the wide value again, for
   /// losses.
-  Built rounded(Built made, DType dtype);
+  Built rounded(Built exact, DType dtype);
   ValueId unrounded(ValueId a) const;
   Symbol last_dim(ValueId a) const;
   /// `op` along one dimension, by default the last of the first operand.

@@ -124,8 +124,8 @@ class RoleView {
 
 /// The windows that receivers need, collected role by role.
 struct ReceiveWindows {
-  explicit ReceiveWindows(const PlanFacts& plan) : least(plan.plan.communicators.size(), 1), far(least.size()) {}
-  std::vector<std::uint32_t> least;                           // per communicator
+  explicit ReceiveWindows(const PlanFacts& plan) : min_windows(plan.plan.communicators.size(), 1), far(min_windows.size()) {}
+  std::vector<std::uint32_t> min_windows;                           // per communicator
   std::vector<std::pair<std::uint32_t, std::uint32_t>> far;   // the two messages that require it
 };
 

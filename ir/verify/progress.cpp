@@ -318,8 +318,8 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
       if (j == 0 || reader[j] > highest[j - 1]) continue;
       // The earliest message that is read after this one, or by the same reader, which needs both at once.
       const auto i = static_cast<std::size_t>(std::lower_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1, reader[j]) - highest.begin());
-      if (i < j && j - i + 1 > windows.least[c]) {
-        windows.least[c] = static_cast<std::uint32_t>(j - i + 1);
+      if (i < j && j - i + 1 > windows.min_windows[c]) {
+        windows.min_windows[c] = static_cast<std::uint32_t>(j - i + 1);
         windows.far[c] = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)};
       }
     }
@@ -341,7 +341,7 @@ void check_min_windows(const PlanFacts& plan, const ReceiveWindows& windows, Rep
   const Dag& dag = plan.facts.dag;
   for (std::size_t c = 0; c < plan.plan.communicators.size() && !reports.enough(); ++c) {
     const dag::Communicator& communicator = plan.plan.communicators[c];
-    const std::uint32_t least = windows.least[c];
+    const std::uint32_t least = windows.min_windows[c];
     if (communicator.kind != dag::Communicator::Kind::pair) continue;
     const std::optional<std::uint32_t> asked = dag.streams[communicator.stream.index()].window;
     if (asked && *asked != communicator.window) {

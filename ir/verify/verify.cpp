@@ -107,7 +107,7 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
       if (!reports.ok()) good = false;
     }
     const std::lock_guard lock(mutex);
-    for (std::size_t c = 0; c < windows.least.size(); ++c) windows.least[c] = std::max(windows.least[c], checks.windows().least[c]);
+    for (std::size_t c = 0; c < windows.min_windows.size(); ++c) windows.min_windows[c] = std::max(windows.min_windows[c], checks.windows().min_windows[c]);
   });
   DiagnosticSink scratch(plan.facts.dag.context->locations);
   const Reports reports{scratch, 0};

@@ -29,7 +29,7 @@ const Row* row_for(std::span<const Row> rows, std::span<const AxisLayout> operan
 }  // namespace
 
 ModelLayouts::ModelLayouts(const Graph& model, std::span<const std::uint32_t> segment_of, std::span<const AxisMask> axes, const Mesh& mesh)
-    : model_(model), segment_of_(segment_of), axes_(axes.begin(), axes.end()), mesh_(mesh), is_input_(model.values().size()), made_(model.values().size()) {
+    : model_(model), segment_of_(segment_of), axes_(axes.begin(), axes.end()), mesh_(mesh), is_input_(model.values().size()), layouts_(model.values().size()) {
   for (const Input& input : model.inputs) is_input_[input.value.index()] = true;
   for (std::size_t v = 0; v < is_input_.size(); ++v) is_input_[v] = is_input_[named_leaf(model, ValueId::at(v)).index()];
   if (std::all_of(axes_.begin(), axes_.end(), [](AxisMask of_segment) { return of_segment == 0; })) return;
@@ -46,7 +46,7 @@ AxisLayout ModelLayouts::read_on(ValueId value, std::size_t axis) const {
   const NodeId maker = model_.value(value).def;
   if (!maker.valid()) return {};
   if ((axes_[segment_of_[maker.index()]] >> axis & 1) == 0) return shard_along_samples(model_.type(value));
-  return model_.context().layouts[made_[value.index()]].on(mesh_.axes[axis].name);
+  return model_.context().layouts[layouts_[value.index()]].on(mesh_.axes[axis].name);
 }
 
 LayoutId ModelLayouts::read_by(ValueId value, std::uint32_t segment) const {
@@ -75,7 +75,7 @@ void ModelLayouts::derive(const Node& node, std::uint32_t segment) {
     const Row* const row = row_for(rows, given, along_samples);
     for (std::size_t i = 0; i < node.num_results; ++i) layouts[i].add(mesh_.axes[axis].name, row != nullptr ? row->results[i] : AxisLayout());
   }
-  for (std::size_t i = 0; i < node.num_results; ++i) made_[model_.result(node, i).index()] = model_.context().layouts.intern(std::move(layouts[i]));
+  for (std::size_t i = 0; i < node.num_results; ++i) layouts_[model_.result(node, i).index()] = model_.context().layouts.intern(std::move(layouts[i]));
 }
 
 }  // namespace piper::passes

@@ -23,7 +23,7 @@ class ModelLayouts {
   ModelLayouts(const tensor::Graph& model, std::span<const std::uint32_t> segment_of, std::span<const AxisMask> axes, const Mesh& mesh);
 
   /// The layout of a value at its producer; replicated for a leaf, whose layout depends on the reader.
-  LayoutId of(tensor::ValueId value) const { return made_[value.index()]; }
+  LayoutId of(tensor::ValueId value) const { return layouts_[value.index()]; }
   /// The layout in which a segment reads a value: inputs of the model, and values of segments with other axes, have the layout of
   /// the reader.
   LayoutId read_by(tensor::ValueId value, std::uint32_t segment) const;
@@ -38,7 +38,7 @@ class ModelLayouts {
   const std::vector<AxisMask> axes_;  // per piece
   const Mesh mesh_;
   std::vector<bool> is_input_;        // per value, under any name
-  std::vector<LayoutId> made_;        // per value
+  std::vector<LayoutId> layouts_;        // per value
 };
 
 }  // namespace piper::passes

@@ -196,7 +196,7 @@ LayoutSize lay_out(std::span<LiveRange> values) {
   const auto given = [](const LiveRange& value) { return value.given(); };
   const std::vector<std::uint32_t> by_given = by_end(values, given);
   const std::int64_t least = most(values, by_given, given);
-  const bool kept = std::any_of(values.begin(), values.end(), [](const LiveRange& value) { return value.kept > value.last; });
+  const bool kept = std::any_of(values.begin(), values.end(), [](const LiveRange& value) { return value.kept_until > value.last; });
   size.live = kept ? most(values, by_end(values, last), last) : least;
   size.bytes = in_order_of_use(values, by_given);
   if (values.size() > kSecondAttempt || size.bytes - least <= least / 50) return size;

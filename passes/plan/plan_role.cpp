@@ -194,7 +194,7 @@ class RoleProjection {
       if (runs_body(node(a).kind)) work = a;
     }
     for (LiveRange& value : live_ranges_) {
-      if (is_send(node(value.last).kind)) value.kept = next_work_[value.last];
+      if (is_send(node(value.last).kind)) value.kept_until = next_work_[value.last];
     }
   }
 

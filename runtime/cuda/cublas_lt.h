@@ -36,7 +36,7 @@ class CublasLt {
 
   /// `end`: a PiperGemmEnd. Keeps the algorithms that cuBLASLt ranks best among those that need no more workspace and do not split sums, because split sums
   /// need scratch that grows; if there are none, those that split sums and add the parts in the type of the sums. A cublasStatus_t.
-  int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made);
+  int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created);
   /// Uses the best of them that cuBLASLt accepts, the same from then on.
   int multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const;
 

@@ -54,10 +54,10 @@ class Driver {
   virtual Status allocate_host(std::uint64_t bytes, unsigned char** to) = 0;
 
   // ---- streams and events
-  virtual Status create_stream(Priority priority, CudaStream* made) = 0;
-  virtual Status create_event(Event* made) = 0;
+  virtual Status create_stream(Priority priority, CudaStream* created) = 0;
+  virtual Status create_event(Event* created) = 0;
   /// An event whose records have times.
-  virtual Status create_timer(Event* made) = 0;
+  virtual Status create_timer(Event* created) = 0;
   virtual Status record(Event event, CudaStream cuda_stream) = 0;
   virtual Status wait(CudaStream cuda_stream, Event event) = 0;
   /// kSuccess: the work before the last record has ended. kNotReady. Otherwise the device has failed, and runs nothing more.
@@ -87,7 +87,7 @@ class Driver {
   /// such stream waits for an event that was recorded elsewhere.
   virtual Status begin_capture(CudaStream cuda_stream) = 0;
   /// Ends the capture, whatever the status. The first stream has waited for all others that took part. Every launch uses the addresses of the capture.
-  virtual Status end_capture(CudaStream cuda_stream, Graph* made) = 0;
+  virtual Status end_capture(CudaStream cuda_stream, Graph* created) = 0;
   virtual Status launch_graph(CudaStream cuda_stream, Graph graph) = 0;
   /// Drops all graphs, a running one when it has ended. A thread of CUDA's later releases the objects they kept alive, such as NCCL's communicators.
   virtual void drop_graphs() = 0;
@@ -96,11 +96,11 @@ class Driver {
   virtual void abandon() {}
 
   // ---- before the first step
-  virtual Status load(const std::string& image, Module* made) = 0;
+  virtual Status load(const std::string& image, Module* created) = 0;
   /// The function of that name. Its code is then on the device, so no launch has to wait for it; a missing function is a status, too.
   virtual Status find(Module module, const char* name, Function* found) = 0;
   /// Chooses the algorithm of such products for good: one that needs at most `workspace` bytes. `end`: a PiperGemmEnd.
-  virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) = 0;
+  virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) = 0;
   /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one order. False, with the missing file and where it was looked
   /// for.
   virtual bool open_attention(bool deterministic, std::string& reason) = 0;

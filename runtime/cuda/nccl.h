@@ -62,7 +62,7 @@ class Nccl {
 
   virtual NcclResult make_id(NcclId* id) = 0;
   /// `most_blocks`: the maximum number of blocks of the device for one of its communications; 0: NCCL's choice.
-  virtual NcclResult open(NcclCommunicator* made, std::uint32_t members, const NcclId& id, std::uint32_t self, std::uint32_t most_blocks) = 0;
+  virtual NcclResult open(NcclCommunicator* created, std::uint32_t members, const NcclId& id, std::uint32_t self, std::uint32_t most_blocks) = 0;
   virtual NcclResult state(NcclCommunicator communicator, NcclResult* state) = 0;
   /// Frees it when all its communications have ended, on all members, and no graph has calls of it: until then it is in progress.
   virtual NcclResult finalize(NcclCommunicator communicator) = 0;

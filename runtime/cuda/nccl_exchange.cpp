@@ -24,8 +24,8 @@ bool stays_on_machine(std::uint32_t op) { return op == PIPER_OFFLOAD || op == PI
 
 }  // namespace
 
-NcclExchange::NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& whole) : gpu_(gpu), group_(group), nccl_(std::move(nccl)), whole_(whole) {
-  while (whole_.ranks[self_].rank != gpu_.job.ranks[0].rank) ++self_;
+NcclExchange::NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& whole) : gpu_(gpu), group_(group), nccl_(std::move(nccl)), whole_job_(whole) {
+  while (whole_job_.ranks[self_].rank != gpu_.job.ranks[0].rank) ++self_;
   watch_ = std::thread([this] { watch(); });
 }
 
@@ -61,7 +61,7 @@ bool NcclExchange::finalize_all() {
 std::optional<Failure> NcclExchange::connect(Phase phase) {
   zero_bytes_ = 0;
   MatchedComms matched;
-  if (auto failure = match_communications({whole_.ranks, whole_.num_ranks}, phase, matched)) return failure;
+  if (auto failure = match_communications({whole_job_.ranks, whole_job_.num_ranks}, phase, matched)) return failure;
   if (auto failure = open_communicators(phase)) return failure;
   if (auto failure = plan(phase, matched)) return failure;
   if (auto failure = place_scratch(phase)) return failure;

@@ -25,8 +25,8 @@ namespace piper::runtime::cuda {
 
 class NcclExchange final : public Exchange {
  public:
-  /// `whole`: the job with the ranks of all processes; only this process's rank is on the GPU.
-  NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& whole);
+  /// `job`: the job with the ranks of all processes; only this process's rank is on the GPU.
+  NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& job);
   ~NcclExchange() override;
 
   std::uint64_t library_bytes() const override;
@@ -57,9 +57,9 @@ class NcclExchange final : public Exchange {
   };
 
   std::optional<Failure> plan(Phase phase, const MatchedComms& matched);
-  void plan_part(Communication& made, const std::vector<CommMember>& matched_comm, std::size_t self, std::uint32_t part);
-  void plan_reduce_scatter(Communication& made, const Operation& own, const PiperMessagePart& part, const unsigned char* in);
-  void plan_all_gather(Communication& made, const Operation& own, const PiperMessagePart& part, const unsigned char* in);
+  void plan_part(Communication& planned, const std::vector<CommMember>& matched_comm, std::size_t self, std::uint32_t part);
+  void plan_reduce_scatter(Communication& planned, const Operation& operation, const PiperMessagePart& part, const unsigned char* in);
+  void plan_all_gather(Communication& planned, const Operation& operation, const PiperMessagePart& part, const unsigned char* in);
   /// The communicators for communications with other processes, by number, in the order of all ranks.
   std::map<std::uint32_t, const PiperCommunicator*> used(Phase phase) const;
   std::optional<Failure> open_communicators(Phase phase);
@@ -82,7 +82,7 @@ class NcclExchange final : public Exchange {
   Gpu& gpu_;
   ProcessGroup& group_;
   const std::shared_ptr<Nccl> nccl_;              // threads that abort communicators may outlive the exchange
-  const PiperJob& whole_;
+  const PiperJob& whole_job_;
   std::size_t self_ = 0;                          // the position of this process's rank in the whole job
   std::map<std::uint32_t, std::size_t> known_;    // id -> communicator
   std::vector<std::vector<Communication>> communications_[2];  // by Phase, queue, position

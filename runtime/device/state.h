@@ -18,8 +18,8 @@ namespace piper::runtime {
 struct Elements {
   std::uint64_t first = 0, end = 0, at = 0;
 };
-/// The elements of its values, its reduced gradient or an optimizer slot, by `what`. `intervals` are the rank's; null if no parameter has one.
-Elements elements_here(const PiperParam& param, PiperSharded what, const PiperInterval* intervals);
+/// The elements of its values, its reduced gradient or an optimizer slot, by `tensor`. `intervals` are the rank's; null if no parameter has one.
+Elements elements_here(const PiperParam& param, PiperSharded tensor, const PiperInterval* intervals);
 
 /// The offset of the rank's master weights; PIPER_NO_OFFSET if the parameter is not rounded or not trained.
 std::uint64_t master_offset(const PiperParam& param);

@@ -42,7 +42,7 @@ class WidenedOperands {
     for (std::uint64_t i = 0; i < elements; ++i) static_cast<piper_bf16*>(to)[i] = from[i];
   }
 
-  unsigned char* rest() const { return next_; }
+  unsigned char* remaining() const { return next_; }
   std::uint64_t rest_bytes() const { return left_; }
   std::uint64_t missing() const { return missing_; }
 
@@ -65,7 +65,7 @@ inline int attend_widened(decltype(LibraryCalls::attend) attend, const PiperAtte
   }
   PiperAttend wide = call;
   wide.dtype = PIPER_F32;
-  const int failed = attend(&wide, query, key, value, result, lse, operands.rest(), operands.rest_bytes(), report);
+  const int failed = attend(&wide, query, key, value, result, lse, operands.remaining(), operands.rest_bytes(), report);
   if (failed == kLibraryDone) WidenedOperands::round(result, operands.of_queries(call.value_width), out);
   return failed;
 }
@@ -89,7 +89,7 @@ inline int attend_grad_widened(decltype(LibraryCalls::attend_grad) attend_grad, 
   }
   PiperAttend wide = call;
   wide.dtype = PIPER_F32;
-  const int failed = attend_grad(&wide, query, key, value, result, lse, change, of_query, of_key, of_value, operands.rest(), operands.rest_bytes(), report);
+  const int failed = attend_grad(&wide, query, key, value, result, lse, change, of_query, of_key, of_value, operands.remaining(), operands.rest_bytes(), report);
   if (failed != kLibraryDone) return failed;
   WidenedOperands::round(of_query, queries, dq);
   WidenedOperands::round(of_key, keys, dk);

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 53;  // nanoseconds: a hu
 
 std::optional<Failure> PeerProcesses::agree(const Device& device) {
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
-    if (in_phase(whole_.ranks[0], phase).program == nullptr) continue;
+    if (in_phase(whole_job_.ranks[0], phase).program == nullptr) continue;
     if (auto failure = numbers_.agree(phase, device.reported(phase))) return failure;
   }
   return std::nullopt;

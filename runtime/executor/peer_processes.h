@@ -27,11 +27,11 @@ namespace piper::runtime {
 class PeerProcesses {
  public:
   /// `job`: with the rank of this process alone.
-  PeerProcesses(const Processes& processes, const PiperJob& job) : group_(*processes.group), whole_(*processes.whole), numbers_(job, group_) {}
+  PeerProcesses(const Processes& processes, const PiperJob& job) : group_(*processes.group), whole_job_(*processes.whole), numbers_(job, group_) {}
 
   ProcessGroup& group() { return group_; }
   /// The ranks of all processes.
-  std::span<const PiperJobRank> ranks() const { return {whole_.ranks, whole_.num_ranks}; }
+  std::span<const PiperJobRank> ranks() const { return {whole_job_.ranks, whole_job_.num_ranks}; }
 
   /// Agrees on which process sends which numbers of a step. A failure of the run if not all processes take part.
   std::optional<Failure> agree(const Device& device);
@@ -54,7 +54,7 @@ class PeerProcesses {
   std::uint32_t rank() const { return group_.launch().rank; }
 
   ProcessGroup& group_;
-  const PiperJob& whole_;
+  const PiperJob& whole_job_;
   StepNumbers numbers_;
   std::uint64_t steps_before_ = 0;  // of all earlier runs
 };

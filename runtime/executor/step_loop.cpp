@@ -24,7 +24,7 @@ StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, co
       stop_(stop),
       on_step_(on_step),
       peers_(peers),
-      most_(peers != nullptr ? std::min(device.most_steps(), kMaxBesideOthers) : device.most_steps()),
+      max_steps_(peers != nullptr ? std::min(device.most_steps(), kMaxBesideOthers) : device.most_steps()),
       reports_(job, run) {
   for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) slots_.push_back(&device.reports(rank));
   if (peers == nullptr) return;
@@ -64,7 +64,7 @@ bool StepLoop::goes_on() {
 
 void StepLoop::begin_steps() {
   // The report of a step takes the slot of a much earlier one.
-  while (started_ < run_.steps && started_ - ended_ < most_ && started_ - reported_ < kReportSlots && may_begin()) device_.begin_step(started_++);
+  while (started_ < run_.steps && started_ - ended_ < max_steps_ && started_ - reported_ < kReportSlots && may_begin()) device_.begin_step(started_++);
 }
 
 bool StepLoop::may_begin() {
@@ -114,7 +114,7 @@ void StepLoop::wait() {
 }
 
 void StepLoop::end_run() {
-  if (std::exchange(rests_, true)) return;
+  if (std::exchange(device_idle_, true)) return;
   while (!device_.end_run()) take_failure_of_others();
 }
 

@@ -46,12 +46,12 @@ class StepLoop {
   const std::atomic<bool>& stop_;
   const OnStep& on_step_;
   PeerProcesses* const peers_;
-  const std::uint64_t most_;                    // the maximum number of steps in flight
+  const std::uint64_t max_steps_;                    // the maximum number of steps in flight
   StepReports reports_;
   std::vector<const ReportSlots*> slots_;
   std::uint64_t started_ = 0, ended_ = 0, reported_ = 0;
   bool stopped_ = false;                        // no further step begins
-  bool rests_ = false;                          // the device has ended its run
+  bool device_idle_ = false;                          // the device has ended its run
   std::optional<Failure> failure_;              // the first
 };
 

@@ -19,7 +19,7 @@ std::string key(const char* what, Phase phase, std::uint32_t rank) { return std:
 }  // namespace
 
 std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::vector<std::uint32_t>>& own) {
-  OfPhase& of = of_[static_cast<std::size_t>(phase)];
+  PhaseNumbers& of = of_[static_cast<std::size_t>(phase)];
   const Launch& launch = group_.launch();
   if (launch.rank != 0) group_.set(key("reports", phase, launch.rank), own ? packed(*own) : kNotKnown);
   if (launch.rank == 0) {
@@ -77,7 +77,7 @@ bool StepNumbers::keep_values(Phase phase, ReportSlots& slots, const std::vector
 }
 
 bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
-  OfPhase& of = of_[static_cast<std::size_t>(phase)];
+  PhaseNumbers& of = of_[static_cast<std::size_t>(phase)];
   bool all = true;
   for (std::size_t i = 0; i < of.from.size(); ++i) {
     if (of.taken[i] == number + 1) continue;

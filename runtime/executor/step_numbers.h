@@ -35,7 +35,7 @@ class StepNumbers {
  private:
   bool keep_values(Phase phase, ReportSlots& slots, const std::vector<double>& values, std::uint64_t step) const;
 
-  struct OfPhase {
+  struct PhaseNumbers {
     bool sends = false;
     std::vector<std::uint32_t> from;                   // on rank 0
     std::vector<std::unique_ptr<ReportSlots>> slots;   // beside these
@@ -43,7 +43,7 @@ class StepNumbers {
   };
   const PiperJob& job_;
   ProcessGroup& group_;
-  OfPhase of_[2];
+  PhaseNumbers of_[2];
 };
 
 }  // namespace piper::runtime

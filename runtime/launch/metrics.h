@@ -31,8 +31,8 @@ namespace piper::runtime {
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes);
 
 /// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so that none are lost. No other process may write to the
-/// folder. `kept` is their new name, empty when there were none.
-std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept);
+/// folder. `kept_as` is their new name, empty when there were none.
+std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept_as);
 
 class MetricsFile {
  public:

@@ -59,23 +59,23 @@ Body& Body::add(std::uint64_t number) {
 
 std::uint64_t BodyReader::number() {
   std::uint64_t value = 0;
-  if (rest_.size() < sizeof value) {
-    whole_ = false;
+  if (remaining_.size() < sizeof value) {
+    complete_ = false;
     return 0;
   }
-  std::memcpy(&value, rest_.data(), sizeof value);
-  rest_.remove_prefix(sizeof value);
+  std::memcpy(&value, remaining_.data(), sizeof value);
+  remaining_.remove_prefix(sizeof value);
   return value;
 }
 
 std::string BodyReader::text() {
   const std::uint64_t size = number();
-  if (size > rest_.size()) {
-    whole_ = false;
+  if (size > remaining_.size()) {
+    complete_ = false;
     return {};
   }
-  std::string text(rest_.substr(0, size));
-  rest_.remove_prefix(size);
+  std::string text(remaining_.substr(0, size));
+  remaining_.remove_prefix(size);
   return text;
 }
 

@@ -48,18 +48,18 @@ class Body {
   std::string bytes_;
 };
 
-/// A missing number or text reads as 0 or empty, and `whole` is false from then on.
+/// A missing number or text reads as 0 or empty, and `complete` is false from then on.
 class BodyReader {
  public:
-  explicit BodyReader(std::string_view bytes) : rest_(bytes) {}
+  explicit BodyReader(std::string_view bytes) : remaining_(bytes) {}
   std::string text();
   std::uint64_t number();
-  bool whole() const { return whole_; }
-  bool at_end() const { return rest_.empty(); }
+  bool complete() const { return complete_; }
+  bool at_end() const { return remaining_.empty(); }
 
  private:
-  std::string_view rest_;
-  bool whole_ = true;
+  std::string_view remaining_;
+  bool complete_ = true;
 };
 
 /// A socket with the bytes that wait to be sent and those received. Closes it.

@@ -27,7 +27,7 @@ class BoundedReader {
     return value;
   }
   std::string shown(std::size_t max) { return peer_text(read_.text(), max); }
-  bool good() const { return fits_ && read_.whole(); }
+  bool good() const { return fits_ && read_.complete(); }
 
   /// The value, if the body was read to its end and all of it is within its bounds.
   template <typename T>

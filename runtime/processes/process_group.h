@@ -62,8 +62,8 @@ class ProcessGroup {
   std::optional<Failure> failure() const;
   bool failed() const;
   void fail(const Failure& failure);
-  /// The first failure: that of another process, if one arrives shortly, else `own`, which is sent to all.
-  Failure first_cause(const Failure& own);
+  /// The first failure: that of another process, if one arrives shortly, else `local`, which is sent to all.
+  Failure first_cause(const Failure& local);
 
   // ---- steps, counted over all runs
   enum class Begin { yes, wait, no };

@@ -45,7 +45,7 @@ class ActionRecorder {
       product_ns_ = attention_ns_ = 0;
     }
     // The first step is not typical: memory is touched for the first time, and libraries are opened.
-    least_[at] = step <= 1 ? end_ns - begin_ns : std::min(least_[at], end_ns - begin_ns);
+    shortest_[at] = step <= 1 ? end_ns - begin_ns : std::min(shortest_[at], end_ns - begin_ns);
   }
   /// The actions of the last of `steps` steps, stream by stream.
   std::vector<RecordedAction> last(std::uint64_t steps) const;
@@ -57,7 +57,7 @@ class ActionRecorder {
   };
   std::vector<std::size_t> first_;    // per stream, one more
   std::vector<Times> times_;          // of even steps, then of odd ones
-  std::vector<std::uint64_t> least_;  // per action
+  std::vector<std::uint64_t> shortest_;  // per action
   std::uint64_t product_ns_ = 0, attention_ns_ = 0;  // of the action that runs
 };
 

@@ -127,7 +127,7 @@ TEST_F(ProgramCache, AnObjectUnderAnotherNameIsBuiltAgain) {
 }
 
 // A process that was killed removes nothing; the next one does, unless a third one may be writing.
-TEST_F(ProgramCache, WhatWasLeftInTheMakingIsRemoved) {
+TEST_F(ProgramCache, UnfinishedEntriesAreRemoved) {
   const std::vector<std::string> left = {"cache/a-12.so.4711.0.part", "cache/empty.4711.3.part.cpp", "cache/include-0123/runtime/abi.h.4711.1.part"};
   const std::vector<std::string> kept = {"cache/a-12.so", "cache/notes.part", "cache/v1.2.partial", "cache/wheels/torch.1.2.part"};
   for (const auto* names : {&left, &kept}) {

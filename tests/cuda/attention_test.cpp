@@ -47,7 +47,7 @@ TEST(Attention, FormsFollowFromShapeAndType) {
   EXPECT_FALSE(efficient({65536, 32, 32, 1, 1, 4, 4, true})) << "more batches than a grid has";
 }
 
-TEST(Attention, WhatLibTorchRefusesHasAReason) {
+TEST(Attention, RefusalsOfLibTorchHaveReasons) {
   const auto reason = [](const Shape& s, std::uint32_t dtype) {
     const char* const told = backend::cuda::attention_refusal(call_of(s, dtype));
     return std::string(told == nullptr ? "" : told);

@@ -107,7 +107,7 @@ class CudaBlocks : public testing::Test {
   static inline std::vector<std::string> images_;
 };
 
-TEST_F(CudaBlocks, OfEverySizeOnOneDevice) {
+TEST_F(CudaBlocks, EverySizeOnOneDevice) {
   for (std::uint32_t members = 1; members <= 5; ++members) {
     SCOPED_TRACE(std::to_string(members) + " members");
     BlockJob job(members);
@@ -122,7 +122,7 @@ TEST_F(CudaBlocks, OfEverySizeOnOneDevice) {
   }
 }
 
-TEST_F(CudaBlocks, OfEverySizeOverNccl) {
+TEST_F(CudaBlocks, EverySizeOverNccl) {
   for (std::uint32_t members = 1; members <= 5; ++members) {
     SCOPED_TRACE(std::to_string(members) + " members");
     BlockJob job(members);

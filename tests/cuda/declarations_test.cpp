@@ -62,7 +62,7 @@ std::string comparing(const std::string& macro, const std::string& result) {
 )";
 }
 
-TEST(CudaDeclarations, OfTheDriver) {
+TEST(CudaDeclarations, AgreeWithTheDriver) {
   const std::string headers = std::string(PIPER_CUDA_HEADERS);
   if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h")) PIPER_NOT_FETCHED("there is no cuda.h in `" + headers + "`: the pinned wheel `nvidia-cuda-runtime` has it");
   const std::string macro = comparing("CUDA_FUNCTION(symbol, parameters)", "int");
@@ -72,7 +72,7 @@ TEST(CudaDeclarations, OfTheDriver) {
   }
 }
 
-TEST(CudaDeclarations, OfNvrtc) {
+TEST(CudaDeclarations, AgreeWithNvrtc) {
   const std::string headers = PIPER_TEST_WHEELS "/nvidia/cu13/include";
   if (!std::filesystem::exists(headers + "/nvrtc.h")) PIPER_NOT_FETCHED("there is no nvrtc.h in `" + headers + "`: the pinned wheel `nvidia-cuda-nvrtc` has it");
   expect_alike(comparing("NVRTC_FUNCTION(result, symbol, parameters)", "result") + "#include \"backend/cuda/nvrtc_functions.def\"\nstatic_assert(NVRTC_SUCCESS == 0);\n",
@@ -111,7 +111,7 @@ static_assert(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES == 5 && CUBLASLT_MATMUL
 static_assert(CUBLASLT_REDUCTION_SCHEME_NONE == 0 && CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE == 2);
 )";
 
-TEST(CudaDeclarations, OfCublasLt) {
+TEST(CudaDeclarations, AgreeWithCublasLt) {
   const std::string bindings = PIPER_TEST_WHEELS "/nvmath/bindings/";
   const auto cublas = read_text(bindings + "cycublas.pxd"), products = read_text(bindings + "cycublasLt.pxd");
   if (!cublas || !products) PIPER_NOT_FETCHED("there are no bindings of cuBLASLt in `" + bindings + "`: the pinned wheel `nvmath-python` has them");
@@ -135,7 +135,7 @@ static_assert(ncclSuccess == 0 && ncclInvalidUsage == 5 && ncclRemoteError == 6 
 static_assert(ncclInt64 == 4 && ncclFloat32 == 7 && ncclFloat64 == 8 && ncclBfloat16 == 9 && ncclSum == 0);
 )";
 
-TEST(CudaDeclarations, OfNccl) {
+TEST(CudaDeclarations, AgreeWithNccl) {
   const std::string bindings = PIPER_TEST_WHEELS "/nccl/bindings/cynccl.pxd";
   const auto text = read_text(bindings);
   if (!text) PIPER_NOT_FETCHED("there is no `" + bindings + "`: the pinned wheel `nccl4py` has it");
@@ -154,7 +154,7 @@ static_assert(kInitial.magic == 0xcafebeef && kInitial.blocking == INT_MIN && kI
 static_assert(NCCL_CONFIG_UNDEF_INT == INT_MIN && NCCL_VERSION(2, 18, 3) == 21803 && NCCL_VERSION_CODE >= 21803);
 )";
 
-TEST(CudaDeclarations, OfTheHeaderOfNccl) {
+TEST(CudaDeclarations, AgreeWithTheHeaderOfNccl) {
   const std::string headers = PIPER_NCCL_HEADERS;
   if (!std::filesystem::exists(headers + "/nccl.h")) GTEST_SKIP() << "there is no nccl.h in `" << headers << "`: the wheel `nvidia-nccl-cu13` has it, 0.2 GB for a header; `cmake -DPIPER_NCCL_HEADERS=DIR` names another folder";
   const TemporaryFolder folder;

@@ -138,8 +138,8 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   std::uint64_t steps = 0, made = 0, most_made = 0;
   const auto run = [&](std::uint64_t count) {
     const runtime::RunResult result = executor->run(runtime::Phase::training, count, [&](const runtime::StepRecord& step) {
-      if (steps + step.local_step == runtime::cuda::kStepsInFlight) made = watch.made;  // the third, before which the graphs were made
-      most_made = watch.made;
+      if (steps + step.local_step == runtime::cuda::kStepsInFlight) made = watch.created;  // the third, before which the graphs were made
+      most_made = watch.created;
       return std::nullopt;
     });
     steps += result.steps;

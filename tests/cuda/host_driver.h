@@ -59,11 +59,11 @@ class HostDriver final : public TestDriver {
   std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override;
-  Status create_stream(Priority priority, CudaStream* made) override;
-  Status create_event(Event* made) override;
+  Status create_stream(Priority priority, CudaStream* created) override;
+  Status create_event(Event* created) override;
   Status record(Event event, CudaStream stream) override;
   Status wait(CudaStream stream, Event event) override;
-  Status create_timer(Event* made) override { return create_event(made); }
+  Status create_timer(Event* created) override { return create_event(created); }
   Status query(Event event) override;
   Status elapsed(Event from, Event to, double* seconds) override;
   Status copy(CudaStream stream, void* to, const void* from, std::uint64_t bytes) override;
@@ -72,20 +72,20 @@ class HostDriver final : public TestDriver {
   Status launch(CudaStream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
   Status multiply(CudaStream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override;
   Status begin_capture(CudaStream stream) override;
-  Status end_capture(CudaStream stream, Graph* made) override;
+  Status end_capture(CudaStream stream, Graph* created) override;
   Status launch_graph(CudaStream stream, Graph graph) override;
   void drop_graphs() override;
   /// The image is the path of an object.
-  Status load(const std::string& image, Module* made) override;
+  Status load(const std::string& image, Module* created) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) override;
   bool open_attention(bool deterministic, std::string& reason) override;
   Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
   Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;
 
-  /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph that contains it; that graph keeps `kept` until it is dropped.
-  Status enqueue_comm(CudaStream stream, std::function<HostTries()> begin, std::shared_ptr<void> kept);
+  /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph that contains it; that graph keeps `keep_alive` until it is dropped.
+  Status enqueue_comm(CudaStream stream, std::function<HostTries()> begin, std::shared_ptr<void> keep_alive);
 
   /// Whether these bytes lie in one allocation of the device.
   bool holds(const void* at, std::uint64_t bytes) const;

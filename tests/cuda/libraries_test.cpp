@@ -33,7 +33,7 @@ TEST(Libraries, OnesThatAreCutOffAreNotFound) {
 }
 
 /// As wheels lie: the folder that has `nvidia`, and `nvidia/cu13` in it, which has no NCCL.
-TEST(Libraries, OfWheelsAreFoundFromTheFolderOfCudaToo) {
+TEST(Libraries, WheelsAreFoundFromTheFolderOfCudaToo) {
   const TemporaryFolder folder;
   const auto library = std::filesystem::canonical("/proc/self/exe").parent_path() / "test_cublas_lt" / "libcublasLt.so.13";
   for (const char* file : {"nvidia/cu13/lib/libcublasLt.so.13", "nvidia/nccl/lib/libnccl.so.2"}) {

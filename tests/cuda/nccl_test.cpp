@@ -365,7 +365,7 @@ TEST_F(NcclEnds, ProgramsThatDiffer) {
   all_say(programs, {"P6022", "rank 1 has other programs than rank 0"});
 }
 
-TEST_F(NcclEnds, WhatOneMachineLacksAllAreTold) {
+TEST_F(NcclEnds, AllReportWhatOneMachineLacks) {
   all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) { of.gpus = rank; }), {"P6014", "fewer GPUs than processes"});
   all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
     if (rank == 1) of.nccl.folder.clear();

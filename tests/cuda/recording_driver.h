@@ -81,9 +81,9 @@ class RecordingDriver final : public TestDriver {
   std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return allocate(bytes, to); }
-  Status create_stream(Priority priority, CudaStream* made) override;
-  Status create_event(Event* made) override;
-  Status create_timer(Event* made) override { return create_event(made); }
+  Status create_stream(Priority priority, CudaStream* created) override;
+  Status create_event(Event* created) override;
+  Status create_timer(Event* created) override { return create_event(created); }
   Status record(Event event, CudaStream stream) override;
   Status wait(CudaStream stream, Event event) override;
   Status query(Event event) override;
@@ -97,12 +97,12 @@ class RecordingDriver final : public TestDriver {
   Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;
   Status begin_capture(CudaStream stream) override;
-  Status end_capture(CudaStream stream, Graph* made) override;
+  Status end_capture(CudaStream stream, Graph* created) override;
   Status launch_graph(CudaStream stream, Graph graph) override;
   void drop_graphs() override {}
-  Status load(const std::string& image, Module* made) override;
+  Status load(const std::string& image, Module* created) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) override;
   bool open_attention(bool, std::string&) override { return true; }
 
   /// An operation outside the executor's calls. `what` stays valid.

@@ -24,7 +24,7 @@ class RecordingNccl final : public runtime::cuda::Nccl {
   std::string name() const override { return "an NCCL that moves nothing"; }
   std::string text_of(NcclResult result, NcclCommunicator) const override { return "result " + std::to_string(result); }
   NcclResult make_id(runtime::cuda::NcclId*) override { return runtime::cuda::kNcclSuccess; }
-  NcclResult open(NcclCommunicator* made, std::uint32_t members, const runtime::cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override;
+  NcclResult open(NcclCommunicator* created, std::uint32_t members, const runtime::cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override;
   NcclResult state(NcclCommunicator, NcclResult* state) override { return *state = runtime::cuda::kNcclSuccess; }
   NcclResult finalize(NcclCommunicator) override { return runtime::cuda::kNcclSuccess; }
   NcclResult destroy(NcclCommunicator) override { return runtime::cuda::kNcclSuccess; }

@@ -38,7 +38,7 @@ class TestNccl final : public runtime::cuda::Nccl {
   std::string name() const override { return "NCCL of the tests"; }
   std::string text_of(NcclResult result, NcclCommunicator communicator) const override;
   NcclResult make_id(runtime::cuda::NcclId* id) override;
-  NcclResult open(NcclCommunicator* made, std::uint32_t members, const runtime::cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override;
+  NcclResult open(NcclCommunicator* created, std::uint32_t members, const runtime::cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override;
   NcclResult state(NcclCommunicator communicator, NcclResult* state) override;
   NcclResult finalize(NcclCommunicator communicator) override;
   NcclResult destroy(NcclCommunicator communicator) override;

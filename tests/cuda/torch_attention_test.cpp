@@ -137,7 +137,7 @@ TEST(TorchAttention, StreamAndOrderOfAdditionsAreSaid) {
   ASSERT_NE(open_torch_attention(choice(test_library(), "2.11.0+cu130"), true, reason), nullptr) << reason;
 }
 
-TEST(TorchAttention, WhatIsMissingIsSaid) {
+TEST(TorchAttention, ReportsMissingLibraries) {
   const auto refused = [](const TorchChoice& choice) {
     std::string reason;
     EXPECT_EQ(open_torch_attention(choice, true, reason), nullptr);

@@ -3,7 +3,7 @@
 //
 //   Watch watch;
 //   WatchedDriver driver(device.open(), watch);
-//   watch.made                                   // allocations, streams, events, graphs, modules, products so far
+//   watch.created                                   // allocations, streams, events, graphs, modules, products so far
 
 #include <memory>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace piper::test {
 
 struct Watch {
-  std::uint64_t made = 0;
+  std::uint64_t created = 0;
   std::uint64_t attended = 0;                    // calls of attention that were LibTorch's
   std::optional<std::uint64_t> leaves = {};      // after the first query for free memory about this number of bytes is left
   runtime::cuda::Driver* driver = nullptr;       // the driver in front of which it stands, while it lives
@@ -31,9 +31,9 @@ class WatchedDriver final : public TestDriver {
   std::uint64_t library_bytes() const override { return driver_->library_bytes(); }
   Status allocate(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate(bytes, to)); }
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate_host(bytes, to)); }
-  Status create_stream(Priority priority, CudaStream* made) override { return count(driver_->create_stream(priority, made)); }
-  Status create_event(Event* made) override { return count(driver_->create_event(made)); }
-  Status create_timer(Event* made) override { return count(driver_->create_timer(made)); }
+  Status create_stream(Priority priority, CudaStream* created) override { return count(driver_->create_stream(priority, created)); }
+  Status create_event(Event* created) override { return count(driver_->create_event(created)); }
+  Status create_timer(Event* created) override { return count(driver_->create_timer(created)); }
   Status record(Event event, CudaStream stream) override { return driver_->record(event, stream); }
   Status wait(CudaStream stream, Event event) override { return driver_->wait(stream, event); }
   Status query(Event event) override { return driver_->query(event); }
@@ -48,13 +48,13 @@ class WatchedDriver final : public TestDriver {
     return driver_->multiply(stream, product, a, b, c, workspace, workspace_bytes);
   }
   Status begin_capture(CudaStream stream) override { return driver_->begin_capture(stream); }
-  Status end_capture(CudaStream stream, Graph* made) override { return count(driver_->end_capture(stream, made)); }
+  Status end_capture(CudaStream stream, Graph* created) override { return count(driver_->end_capture(stream, created)); }
   Status launch_graph(CudaStream stream, Graph graph) override { return driver_->launch_graph(stream, graph); }
   void drop_graphs() override { driver_->drop_graphs(); }
   void abandon() override { driver_->abandon(); }
-  Status load(const std::string& image, Module* made) override { return count(driver_->load(image, made)); }
+  Status load(const std::string& image, Module* created) override { return count(driver_->load(image, created)); }
   Status find(Module module, const char* name, Function* found) override { return driver_->find(module, name, found); }
-  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return count(driver_->plan_product(call, end, workspace, made)); }
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) override { return count(driver_->plan_product(call, end, workspace, created)); }
   bool open_attention(bool deterministic, std::string& reason) override { return driver_->open_attention(deterministic, reason); }
   Status attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
     ++watch_.attended;
@@ -67,7 +67,7 @@ class WatchedDriver final : public TestDriver {
 
  private:
   Status count(Status status) {
-    ++watch_.made;
+    ++watch_.created;
     return status;
   }
 

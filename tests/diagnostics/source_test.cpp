@@ -20,7 +20,7 @@ TEST(Source, FilesAreReadOnce) {
   EXPECT_TRUE(sink.empty());
 }
 
-TEST(Source, WhatCannotBeReadIsReportedWhereItWasNamed) {
+TEST(Source, UnreadableFilesAreReportedWhereTheyWereNamed) {
   LocationTable table;
   DiagnosticSink sink(table);
   source::MemoryFileSystem memory;

@@ -155,7 +155,7 @@ TEST(Edits, OneTokenCostsAboutOneDiagnostic) {
 }
 
 /// A statement that does not parse is skipped, and the ones around it are checked: its own contents cause no further diagnostics.
-TEST(Edits, WhatDoesNotParseHasNoConsequences) {
+TEST(Edits, SyntaxErrorsHaveNoConsequences) {
   std::size_t trains = 0, schedules = 0;
   test::for_each_case(1200, [&](test::Random& random) {
     const Program& program = random.pick(programs());

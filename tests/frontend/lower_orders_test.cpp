@@ -366,7 +366,7 @@ TEST(Orders, EveryInstanceIsDoneOnceWhereItIsPlaced) {
   }
 }
 
-TEST(Orders, WhatASchedulesNeedsIsSaid) {
+TEST(Orders, RequirementsOfSchedulesAreReported) {
   struct Case {
     const char* name;
     int p, m;

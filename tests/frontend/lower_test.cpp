@@ -241,7 +241,7 @@ TEST(LowerOverrides, ThatDoNotFitAreRefused) {
   EXPECT_EQ(other.sink.sorted()[0].hint, "known are `corpus`, `rate`, `half`, `layers`, `tight`, `bucket`, `sizes`");
 }
 
-TEST(LowerPrecision, WhatAModelWritesAsF32IsThereInTheReferenceOfF64) {
+TEST(LowerPrecision, CastsToF32AreIdentityInTheReferenceOfF64) {
   Lowered lowered(
       "model net() {\n"
       "    input x: f32[batch, dim: 4]\n"
@@ -271,7 +271,7 @@ TEST(LowerOverrides, AScheduleByItselfNeedsItsParameters) {
   EXPECT_EQ(empty.codes(), std::vector<Code>{Code::bad_mesh}) << empty.report();
 }
 
-TEST(LowerOverrides, WhatTheCommandLineCannotWriteIsNotAskedFor) {
+TEST(LowerOverrides, AsksOnlyForWhatTheCommandLineCanWrite) {
   const char* const text =
       "schedule on_all(r: selector, p: axis, m: int) { place r on p[0] }\n"
       "schedule on_some(p: axis, r: [selector] = [model]) { place r[0] on p[0] }\n"
@@ -350,7 +350,7 @@ TEST(LowerRobust, ASelectorInAListIsOneElement) {
   EXPECT_TRUE(lowered.schedule("s", {{"p", "2"}})) << lowered.report();
 }
 
-TEST(LowerRobust, WhatIsTooLongIsRefusedBeforeItIsMade) {
+TEST(LowerRobust, TooLongListsAreRefusedBeforeTheyExist) {
   for (const char* body : {"let x = sum(0..9000000000000000000); require x > 0", "let x = max(0..9000000000000000000); require x > 0", "let x = len(reversed(0..9000000000000000000)); require x > 0",
                            "let x = len([0..9000000000000000000]); require x > 0", "let x = [for i in 0..9000000000000000000: i]; require len(x) > 0",
                            "var x = 0; repeat 9000000000000000000 { x = x + 1 }; require x < 0", "var x = 0; for i in 0..9000000000000000000 { x = i }; require x < 0",

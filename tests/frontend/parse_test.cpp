@@ -132,7 +132,7 @@ TEST(ParseHints, StatementsOnOneLineAndComments) {
   }
 }
 
-TEST(ParseForeign, WhatIsOfTheLanguageIsLeftAlone) {
+TEST(ParseForeign, LegalFormsStay) {
   for (const char* text : {"def g(f: int, b: int) -> int {\n    let x = [for i in 0..4: i]\n    let y = f // the forward part\n    return b // of both\n}",
                            "def g(lambda: int, elif: int) -> int { return lambda + elif }", "def g(while: int) -> int {\n    var loop = while\n    loop = loop + 1\n    return loop\n}",
                            "def g(m: int) -> [int] {\n    let y = [\n        for i in 0..m: i]\n    return y\n}", "def g(f: cursor) -> steps { F f & B f; F is[0] mb[1] }", "model g(x: tensor[a]) -> tensor[a] { weight w[a, b: 2*a], v[b]; return x }",
@@ -217,7 +217,7 @@ TEST(ParseText, ColumnsCountCharacters) {
   EXPECT_EQ(at, (LineColumn{1, 23}));
 }
 
-TEST(ParseText, WhatIsNoTextIsReported) {
+TEST(ParseText, BinaryInputIsReported) {
   EXPECT_EQ(Parsed(std::string("param a = 1\0 // x\n", 18)).codes(), std::vector<Code>{Code::invalid_text});
   EXPECT_EQ(Parsed("param a = \xFF 1 \xFE\n\x01param b = 2\n").codes(), (std::vector<Code>{Code::invalid_text, Code::unknown_character}));
   EXPECT_EQ(Parsed("// Gr\xF6\xDF" "e\nparam a = 1\n").codes(), std::vector<Code>{Code::invalid_text});
@@ -251,7 +251,7 @@ TEST(ParseText, DeepNestingIsRefusedInEveryForm) {
   }
 }
 
-TEST(ParseText, WhatIsNotDeepIsNotRefused) {
+TEST(ParseText, ShallowNestingIsAccepted) {
   std::string list = "param a = [1";
   for (int i = 0; i < 20000; ++i) list += ", b + c[0].d(e)";
   std::string lines = "def f() {\n";

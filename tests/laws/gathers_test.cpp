@@ -104,7 +104,7 @@ TEST(Gathers, StandWhereTheOrderSays) {
 }
 
 // With `recompute` a gather for a backward also serves the recomputed forward before it.
-TEST(Gathers, OfWhatRunsAgain) {
+TEST(Gathers, ServeRecomputedForwards) {
   Context context;
   const RandomProgram read = read_program(context, with_line(two_units("F a mb[0..2]; F b mb[0..2]; B b mb[0..2]; B a.gather; B a mb[0..2]"), "recompute stage[0]"));
   LawProgram program(context, read.model, read.strategy);

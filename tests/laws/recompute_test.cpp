@@ -157,7 +157,7 @@ std::size_t most_kept(const dag::Dag& dag, const dag::Role& role) {
   return most;
 }
 
-TEST(Offload, WhatWaitsOnTheHostChangesNoBit) {
+TEST(Offload, ValuesOnTheHostKeepTheirBits) {
   Compiled plain("");
   ASSERT_TRUE(plain.program);
   const LawRun wanted = plain.program.run({});
@@ -201,7 +201,7 @@ int copies_to_host(const dag::Dag& dag, const dag::Role& role) {
 
 /// GPipe keeps all microbatches, and its backwards read them as the forwards made them: those made last leave, each once. With one place the last has to make room for the
 /// first, with two for the second, which comes back while the backward of the first runs.
-TEST(Offload, WhoIsReadLastLeaves) {
+TEST(Offload, ValuesReadLastLeaveFirst) {
   constexpr int kCopies[] = {0, 4, 3, 1, 0, 0};
   for (std::uint32_t window = 1; window <= 5; ++window) {
     SCOPED_TRACE(window);
@@ -297,7 +297,7 @@ TEST(Recompute, RunsDirectlyBeforeItsBackward) {
   }
 }
 
-TEST(Offload, WhatRunsAgainIsInTheWindowToo) {
+TEST(Offload, RecomputedWorkCountsInTheWindow) {
   for (const std::uint32_t window : {1u, 2u, 3u}) {
     SCOPED_TRACE(window);
     Compiled again("    recompute stage\n    offload stage with window: " + std::to_string(window) + "\n", "zb_h1");

@@ -63,7 +63,7 @@ void expect_figures(const Timeline& timeline) {
   EXPECT_EQ(timeline.finish[timeline.critical.back()], timeline.makespan);
 }
 
-TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
+TEST(Timelines, RandomProgramsMatchTheirHeaders) {
   for_each_case(120, [&](Random& random) {
     Context context;
     RandomProgram program = random_program(context, random);

@@ -97,7 +97,7 @@ std::uint32_t min_window(const dag::Dag& dag) {
   return least;
 }
 
-TEST(Windows, OfRandomProgramsGiveTheSameBits) {
+TEST(Windows, RandomProgramsGiveTheSameBits) {
   const TemporaryFolder cache;
   int wide = 0, generated = 0;
   for_each_case(25, [&](Random& random) {

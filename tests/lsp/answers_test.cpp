@@ -136,7 +136,7 @@ TEST_F(Answers, ThatFormat) {
   for (const char* path : {"/tidy.pipe", "/text.pir"}) EXPECT_EQ(line(client_.request("textDocument/formatting", client_.file(path))), "[]") << path;
 }
 
-TEST_F(Answers, OfFollowingRequests) {
+TEST_F(Answers, FollowingRequests) {
   std::string text;
   for (const char* excerpt : {"def twi^ce", "pl^ain(pp", "sca^le(grow"}) {
     const json::Value items = client_.request("textDocument/prepareCallHierarchy", client_.at(kNet, excerpt));

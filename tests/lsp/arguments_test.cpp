@@ -28,7 +28,7 @@ const std::string kText =
     "    offload model with window: 3\n"
     "}\n";
 
-TEST(Arguments, OfBuiltinsAndDirectivesAreExplained) {
+TEST(Arguments, BuiltinsAndDirectivesAreExplained) {
   const source::MemoryFileSystem disk;
   Client client(disk);
   client.open(kPath, kText);

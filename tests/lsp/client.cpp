@@ -84,9 +84,9 @@ json::Value Client::answer(std::int64_t id) {
 }
 
 json::Value Client::next() {
-  while (others_.empty()) sort_in(read());
-  json::Value found = std::move(others_.front());
-  others_.pop_front();
+  while (notifications_.empty()) sort_in(read());
+  json::Value found = std::move(notifications_.front());
+  notifications_.pop_front();
   return found;
 }
 
@@ -113,7 +113,7 @@ void Client::sort_in(json::Object message) {
   } else if (id && message.get("method") == nullptr) {
     answers_.emplace(*id, message.get("error") != nullptr ? *message.get("error") : *message.get("result"));
   } else {
-    others_.emplace_back(std::move(message));
+    notifications_.emplace_back(std::move(message));
   }
 }
 

@@ -98,7 +98,7 @@ class Client {
   std::map<std::int64_t, json::Value> answers_;
   std::map<std::string, json::Object> published_;
   std::vector<std::string> order_;
-  std::deque<json::Value> others_;
+  std::deque<json::Value> notifications_;
 };
 
 /// A value of JSON on one line.

@@ -123,7 +123,7 @@ TEST_F(Files, OneThatIsUsedVanishesAndComesBack) {
   client.wait_for(main_, "P6110");
 }
 
-TEST_F(Files, WhoIsToldNothingLooksWhenSomethingIsSaved) {
+TEST_F(Files, WithoutNotificationsFilesAreReadAtEachSave) {
   Client client(disk_);
   client.open(main_, kMain);
   client.wait_for(main_, "P6110");

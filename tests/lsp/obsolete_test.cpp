@@ -67,7 +67,7 @@ TEST_F(Obsolete, AnEditOfAnotherFileEndsWhatIsAskedOfThatOne) {
   EXPECT_NE(line(hover(kOther, "mesh ^grid")).find("q: 4"), std::string::npos);
 }
 
-TEST_F(Obsolete, WhatTheClientCancelsIsNotAnswered) {
+TEST_F(Obsolete, CancelledRequestsAreNotAnswered) {
   for (const std::int64_t id : {running_, waiting_}) client_.notify("$/cancelRequest", json::Object{{"id", id}});
   settle();
   disk_.open();

@@ -67,7 +67,7 @@ TEST(Protocol, EditsApplyOneAfterTheOtherInUtf16) {
   EXPECT_EQ(client.diagnostics("/a.pipe").substr(0, 9), "1:1 P6110");
 }
 
-TEST(Protocol, WhatComesOutOfOrderChangesNothing) {
+TEST(Protocol, MessagesOutOfOrderChangeNothing) {
   Client client(kDisk);
   const std::string path = "/a.pipe", text = "mesh m(p: 2)\r\nparam x = y\r\n";
   const auto change = [&](const std::string& of, json::Array changes) {
@@ -127,7 +127,7 @@ TEST(Protocol, EncodingsAreNegotiated) {
   }
 }
 
-TEST(Protocol, WhatIsObsoleteOrCancelledIsNotAnswered) {
+TEST(Protocol, ObsoleteRequestsAreNotAnswered) {
   Client client(kDisk);
   client.open("/a.pipe", "mesh m(p: 2)\n");
   // In one message each: the server reads the edit and the cancellation before or while it answers; whichever, it answers once.

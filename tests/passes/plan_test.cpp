@@ -32,7 +32,7 @@ struct Drawn {
   std::string reports() const { return render_text(sink.sorted(), context.locations.files()) + program.source; }
 };
 
-TEST(Plan, OfRandomProgramsHoldsByDefinition) {
+TEST(Plan, RandomProgramsHoldByDefinition) {
   for_each_case(150, [](Random& random) {
     Drawn program(random);
     const std::optional<dag::Dag> dag = program.compile();
@@ -53,7 +53,7 @@ TEST(Plan, OfRandomProgramsHoldsByDefinition) {
   });
 }
 
-TEST(Plan, OfForwardOnlyProgramsHoldsAndKeepsTheState) {
+TEST(Plan, ForwardOnlyProgramsHoldAndKeepTheState) {
   for_each_case(50, [](Random& random) {
     Drawn program(random);
     const std::optional<dag::Dag> train = program.compile();

@@ -49,7 +49,7 @@ struct Sample {
   }
 };
 
-TEST(Residence, OfASumInTheStateOfItsBucket) {
+TEST(Residence, SumInTheStateOfItsBucket) {
   const Sample sample(0);
   const std::string gradients = "gradients of stage0.0 of 128\ngradients of stage0.0 + 64 of 128\n";
   EXPECT_EQ(sample.of("F.stage0.mb0"), "activations of F.stage0.mb0:0 of 48\nactivations of F.stage0.mb0:1 of 48\nactivations of F.stage0.mb0:2 of 32\n");
@@ -60,7 +60,7 @@ TEST(Residence, OfASumInTheStateOfItsBucket) {
   EXPECT_EQ(sample.of("update.stage0.0"), "parameters of stage0.0 of 128\nparameters of stage0.0 + 64 of 128\n");
 }
 
-TEST(Residence, OfValuesOfAStep) {
+TEST(Residence, ValuesOfAStep) {
   const Sample sample(0);
   EXPECT_EQ(sample.of("recv.F.stage0.mb1.pp1"), "communication of recv.F.stage0.mb1.pp1:0 of 32\n");
   EXPECT_EQ(sample.of("all_gather_v.norm.pp0"), "communication of all_gather_v.norm.pp0:0 of 16\ncommunication of all_gather_v.norm.pp0:1 of 16\n");
@@ -68,7 +68,7 @@ TEST(Residence, OfValuesOfAStep) {
   EXPECT_EQ(sample.of("all_reduce.mlp.loss.0.pp1"), "activations of F.stage1.mb0:3 of 8\nactivations of F.stage1.mb1:3 of 8\n");
 }
 
-TEST(Residence, OfWholeGradientsUntilTheyAreBlocks) {
+TEST(Residence, UnreducedGradientsUntilTheyAreShards) {
   const Sample sample(2);
   const std::string whole = "unreduced of accumulate.stage0.layer0.0.B.stage0.layer0.mb1:0";
   EXPECT_EQ(sample.of("B.stage0.layer0.mb1"), whole + " of 128\n" + whole + " + 64 of 128\n");
@@ -79,14 +79,14 @@ TEST(Residence, OfWholeGradientsUntilTheyAreBlocks) {
   EXPECT_EQ(sample.of("all_gather.stage0.layer0.0"), "parameters of stage0.layer0.0 of 128\nparameters of stage0.layer0.0 + 64 of 128\n");
 }
 
-TEST(Residence, OfParametersThatAreWholeForAWhile) {
+TEST(Residence, GatheredParameters) {
   const Sample sample(3);
   const std::string gather = "all_gather.stage0.layer0.0.F.stage0.layer0.mb0";
   EXPECT_EQ(sample.of("update.stage0.layer0.0"), "parameters of stage0.layer0.0 of 64\n");
   EXPECT_EQ(sample.of(gather), "gathered of " + gather + ":0 of 128\ngathered of " + gather + ":0 + 64 of 128\n");
 }
 
-TEST(Residence, OfWhatWaitsOnTheHost) {
+TEST(Residence, ValuesOnTheHost) {
   const Sample activations({}, directive::Offload::What::activations), optimizer({}, directive::Offload::What::optimizer);
   EXPECT_EQ(activations.of("offload.F.stage0.mb0"), "offloaded of offload.F.stage0.mb0:0 of 96\noffloaded of offload.F.stage0.mb0:1 of 96\n");
   EXPECT_EQ(activations.of("fetch.B.stage0.mb0"), "activations of fetch.B.stage0.mb0:0 of 96\nactivations of fetch.B.stage0.mb0:1 of 96\n");

@@ -45,7 +45,7 @@ void expect_inside(const std::vector<XmlElement>& elements, const std::string& w
   EXPECT_GT(width, 0) << what;
 }
 
-TEST(Memory, OfClassesAddsUpToWhatThePlanSays) {
+TEST(Memory, ClassesAddUpToThePlan) {
   for_each_plan([](const std::string& what, const dag::Dag& dag) {
     const auto rows = passes::memory_table(dag);
     ASSERT_EQ(rows.size(), dag.plan->roles.size()) << what;
@@ -76,7 +76,7 @@ TEST(Memory, ArenasLieInsideTheImage) {
   }
 }
 
-TEST(Traffic, OfCommunicatorsIsAllThatIsSent) {
+TEST(Traffic, CommunicatorsCountAllBytesSent) {
   for_each_plan([](const std::string& what, const dag::Dag& dag) {
     const auto rows = passes::traffic_table(dag);
     std::int64_t bytes = 0;

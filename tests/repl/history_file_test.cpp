@@ -51,7 +51,7 @@ TEST(HistoryFile, TheLastOnesAreKept) {
   EXPECT_EQ(file.read(), kept);
 }
 
-TEST(HistoryFile, WhatCannotBeKeptIsSaid) {
+TEST(HistoryFile, ReportsUnwritableFiles) {
   const TemporaryFolder folder;
   EXPECT_EQ(HistoryFile("").append("a"), "");
   EXPECT_EQ(HistoryFile("").read(), List());

@@ -53,7 +53,7 @@ std::vector<std::string> entries(std::deque<std::string> bytes) {
   return list;
 }
 
-TEST(LineEditor, WhatIsTypedIsWhatIsEntered) {
+TEST(LineEditor, EntersTypedLines) {
   using List = std::vector<std::string>;
   const std::pair<std::deque<std::string>, List> cases[] = {
       {{"ab\x1b[D", "c\r"}, {"acb"}},

@@ -218,7 +218,7 @@ TEST(Session, AFileThatWasRefusedOrIsUsedIsReadAgainToo) {
   EXPECT_EQ(talk.say("n"), "6\n");
 }
 
-TEST(Session, WhatIsSavedIsWhatIsDefined) {
+TEST(Session, SavedFilesHoldAllDefinitions) {
   const TemporaryFolder folder;
   Talk talk;
   talk.files["a.pipe"] = "// first\nparam a = 1\n\n/// one\nparam b = 1\n";

@@ -24,7 +24,7 @@ TEST(Blocks, AreThoseOfLayouts) {
   }
 }
 
-TEST(Blocks, OfEverySizeOverTheLocalTransport) {
+TEST(Blocks, EverySizeOverTheLocalTransport) {
   for (std::uint32_t members = 1; members <= 5; ++members) {
     SCOPED_TRACE(std::to_string(members) + " members");
     BlockJob job(members);

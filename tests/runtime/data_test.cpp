@@ -282,7 +282,7 @@ TEST(Texts, AreReadOnce) {
 }
 
 // A silently skipped file would not be missed until a model has not learned it.
-TEST(Texts, WhatIsNoTextInAFolderIsRefused) {
+TEST(Texts, BinaryFilesInAFolderAreRefused) {
   const test::TemporaryFolder elsewhere;
   const auto told = [&](const std::string& made, const auto& make) {
     const test::TemporaryFolder folder;
@@ -322,7 +322,7 @@ TEST(Texts, WithoutEndOrTooLargeAreRefused) {
 }
 
 // A file that the system generates on reading has bytes and reports a size of zero; the kernel's log is endless, and is not waited for.
-TEST(Texts, OfTheSystemAreReadWhereTheyEnd) {
+TEST(Texts, SystemFilesAreReadToTheirEnd) {
   Failure of_size, of_text;
   const auto size = text_size("/proc/version", of_size);
   const auto text = read_text("/proc/version", of_text);

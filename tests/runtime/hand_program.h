@@ -83,7 +83,7 @@ class HandProgram {
                     double scale);
 
   /// An interval of the rank; returns its position in the table.
-  std::uint32_t interval(PiperInterval own);
+  std::uint32_t interval(PiperInterval interval_here);
 
   const PiperProgram* finish();
   PiperProgram& tables() { return program_; }

@@ -173,7 +173,7 @@ TEST(Metrics, ThoseOfAnEarlierRunAreKept) {
   EXPECT_EQ(std::filesystem::file_size(folder.path() / "metrics.jsonl"), 5u);
 }
 
-TEST(Metrics, WhatIsNoFileIsRefused) {
+TEST(Metrics, NonFilesAreRefused) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path() / "metrics.jsonl";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

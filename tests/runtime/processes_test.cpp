@@ -20,7 +20,7 @@ Launch read(const Environment& environment) {
   return read.launch.value_or(Launch());
 }
 
-TEST(ReadLaunch, OfTorchrun) {
+TEST(ReadLaunch, ReadsTorchrun) {
   const Launch launch = read({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29400"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                               {"TORCHELASTIC_RUN_ID", "mine"}, {"TORCHELASTIC_RESTART_COUNT", "2"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}});
   EXPECT_EQ(launch.rank, 3u);
@@ -32,7 +32,7 @@ TEST(ReadLaunch, OfTorchrun) {
   EXPECT_TRUE(launch.run.starts_with("mine/2/")) << launch.run;
 }
 
-TEST(ReadLaunch, OfMpirun) {
+TEST(ReadLaunch, ReadsMpirun) {
   Environment environment{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
   EXPECT_EQ(read(environment).host, "127.0.0.1");
   EXPECT_EQ(read(environment).port, 29500);
@@ -46,7 +46,7 @@ TEST(ReadLaunch, OfMpirun) {
 }
 
 /// The mpirun of MVAPICH, and that of MPICH and Intel MPI.
-TEST(ReadLaunch, OfOtherMpiruns) {
+TEST(ReadLaunch, ReadsOtherMpiruns) {
   const Environment mvapich{{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "2"}, {"MV2_COMM_WORLD_LOCAL_RANK", "1"}, {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}};
   Environment hydra{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
   for (const Environment& each : {mvapich, hydra}) {
@@ -66,7 +66,7 @@ TEST(ReadLaunch, OfOtherMpiruns) {
   EXPECT_FALSE(read_launch({{"PMIX_RANK", "1"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}).launch);
 }
 
-TEST(ReadLaunch, OfSlurm) {
+TEST(ReadLaunch, ReadsSlurm) {
   Environment environment{{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "gpu[07-08]"}, {"SLURM_JOB_ID", "1234567"}, {"SLURM_STEP_ID", "0"}};
   const Launch launch = read(environment);
   EXPECT_EQ(launch.rank, 5u);
@@ -135,7 +135,7 @@ TEST(ProcessGroup, AFailureReachesAllWithItsPlace) {
   });
 }
 
-TEST(ProcessGroup, WhoLeavesWithoutAWordIsMissed) {
+TEST(ProcessGroup, SilentExitsAreNoticed) {
   for (const std::uint32_t gone : {0u, 1u}) {
     with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
       ASSERT_TRUE(group);
@@ -203,7 +203,7 @@ TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
 }
 
 /// Rank 0 waits for bytes, the others for an answer of all.
-TEST(ProcessGroup, WhoIsGoneIsNotWaitedFor) {
+TEST(ProcessGroup, NoProcessWaitsForADeadPeer) {
   for (const std::uint32_t gone : {0u, 2u}) {
     with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
       ASSERT_TRUE(group);
@@ -239,7 +239,7 @@ TEST(ProcessGroup, AProcessThatDoesNotFitIsRefusedAndNamed) {
   refused([](std::uint32_t rank, Launch& launch) { launch.run = rank == 2 ? "other" : "job"; }, "belongs to the run `other`, and rank 0 here to `job`");
 }
 
-TEST(ProcessGroup, WhoHasNotComeIsNamed) {
+TEST(ProcessGroup, MissingPeersAreNamed) {
   std::atomic<int> told{0};
   const auto started = std::chrono::steady_clock::now();
   with_ranks(4, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {

@@ -186,7 +186,7 @@ TEST(SeveralProcesses, AFailureOfACallbackEndsAll) {
 }
 
 /// The waiting process names the lost process and the action in which it waits.
-TEST(SeveralProcesses, WhoIsGoneIsNotWaitedFor) {
+TEST(SeveralProcesses, NoProcessWaitsForADeadPeer) {
   with_processes([](Process& process) {
     const RunResult result = process.executor.run(Phase::training, process.rank == 1 ? 4 : 1'000'000);
     if (process.rank == 1) return;

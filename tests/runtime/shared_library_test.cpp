@@ -35,7 +35,7 @@ TEST(SharedLibrary, OneThatIsCutOffIsRefused) {
   }
 }
 
-TEST(SharedLibrary, WhatIsNoLibraryIsRefused) {
+TEST(SharedLibrary, NonLibrariesAreRefused) {
   const TemporaryFolder folder;
   EXPECT_NE(refused(folder.write("libempty.so", "")).find("` is empty"), std::string::npos);
   EXPECT_NE(refused(folder.write("libshort.so", "\177ELF")).find("` is no shared library"), std::string::npos);

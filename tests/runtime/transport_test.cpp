@@ -44,7 +44,7 @@ TEST(Transport, AllReduceAddsInMemberOrder) {
   }
 }
 
-TEST(Transport, WhoAddsNothingToAnAllReduceTakesTheSum) {
+TEST(Transport, MembersWithoutATermReceiveTheSum) {
   HandJob job(3);
   const std::uint32_t group = job.group({0, 1, 2});
   std::vector<double> seen(3, 0);

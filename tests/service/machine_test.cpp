@@ -433,7 +433,7 @@ TEST(FairSharing, AreAsapTimesWhereNothingIsShared) {
 }
 
 /// Work that ends at the same time as a transfer is not timed again, which would end it twice.
-TEST(FairSharing, WhatEndsWithATransferIsOver) {
+TEST(FairSharing, WorkEndsWithItsTransfer) {
   const Context context;
   // 0 sends 2 bytes from the rank of 1, which works 2 seconds at half speed; 2 follows both.
   passes::Network network{{0, 1, 4}, {{0, 2, 0}, {1, 2, 0}}};
@@ -529,7 +529,7 @@ machine other on cluster { all: device(speed: 3) }
   EXPECT_FALSE(told.reported(Code::no_such_machine));
 }
 
-TEST(Machine, OfAnotherMeshIsRefused) {
+TEST(Machine, AnotherMeshIsRefused) {
   for (const auto& [axes, good] : {std::pair(std::vector<Machine::Axis>{{"p", 4, {}}}, true), {{{"p", 2, {}}}, false}, {{{"pp", 4, {}}}, false}, {{{"p", 4, {}}, {"dp", 1, {}}}, false}}) {
     Planned planned("gpipe", sizes(4, 4));
     EXPECT_EQ(fits({"lab", axes, {}}, planned.dag(), planned.sink()), good);

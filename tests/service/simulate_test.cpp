@@ -542,7 +542,7 @@ TEST(Costs, NamesInAFileAreComparedAsTheyAreWritten) {
 }
 
 /// The warning counts both ways: bodies without a time, and times of no body.
-TEST(Costs, OfAnotherProgramAreTold) {
+TEST(Costs, CostsOfAnotherProgramAreReported) {
   Compiled compiled("gpipe", "", sizes(2, 2), dag::Level::planned);
   MeasuredCosts all;
   for (const dag::Body& body : compiled.dag().bodies) all.bodies.emplace_back(std::string(compiled.dag().context->text(body.name)), 0.5);

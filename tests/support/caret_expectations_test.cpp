@@ -36,7 +36,7 @@ TEST(CaretExpectations, ParsesRangesSeverityCodeAndText) {
   EXPECT_EQ(expected, kFindings);
 }
 
-TEST(CaretExpectations, WhatIsWrittenIsReadBack) {
+TEST(CaretExpectations, RoundTrips) {
   const std::string source = parse_annotated(kAnnotated).source;
   AnnotatedSource again = parse_annotated(annotate(source, kFindings));
   EXPECT_EQ(again.source, source);

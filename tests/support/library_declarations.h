@@ -32,12 +32,12 @@ inline std::vector<LibraryDeclaration> library_declarations(ast::FunctionSort so
     const sema::Program program = sema::analyse(*file, source::MemoryFileSystem(), context, sink);
     for (const sema::Function& function : program.functions) {
       if (function.sort() != sort || "." + std::string(function.name()) != module.substr(module.rfind('.'))) continue;
-      LibraryDeclaration each{module, std::string(function.name()), {}};
+      LibraryDeclaration declaration{module, std::string(function.name()), {}};
       for (std::size_t i = 0; i < function.params.size(); ++i) {
         const auto& param = function.syntax->params[i];
-        if (param.default_value == nullptr) each.params.push_back({std::string(param.name.name), function.params[i].kind == sema::TypeKind::axis});
+        if (param.default_value == nullptr) declaration.params.push_back({std::string(param.name.name), function.params[i].kind == sema::TypeKind::axis});
       }
-      found.push_back(std::move(each));
+      found.push_back(std::move(declaration));
     }
   }
   return found;

@@ -25,7 +25,7 @@ TEST(TextEdit, ReplacesDeletesAndMoves) {
   }
 }
 
-TEST(TextEdit, WhatStandsNowhereOrTwiceIsRefused) {
+TEST(TextEdit, RefusesAbsentAndRepeatedText) {
   for (const char* edits : {"- stream c\n", "- stream\n", "stream a\n", "-\n"}) {
     std::string error;
     edited(kText, edits, error);

@@ -395,7 +395,7 @@ TEST(Train, ALossThatIsNoNumberEndsTheRun) {
 }
 
 // With --format json standard output is one object, and messages for the reader go elsewhere.
-TEST(Json, OfRunsIsAllOfStandardOutput) {
+TEST(Json, RunsPrintNothingElse) {
   const TemporaryFolder folder;
   const auto object = [](const ToolResult& result) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -427,7 +427,7 @@ TEST(Json, OfRunsIsAllOfStandardOutput) {
 }
 
 // A tree with error nodes is shown as text; as JSON its errors are the one object.
-TEST(Json, OfABrokenTreeIsItsErrors) {
+TEST(Json, BrokenTreesPrintTheirErrors) {
   const ToolResult shown = run_tool({"show", "ast", "broken.pipe", "--format", "json"}, {{"broken.pipe", "train\n"}});
   EXPECT_EQ(shown.exit_code, 1);
   auto parsed = llvm::json::parse(shown.out);
@@ -455,7 +455,7 @@ ToolResult run_interrupted(const std::vector<std::string>& more) {
 // Ctrl-C ends a run between two steps, with a special exit code.
 TEST(Train, StopsAtAStepAfterCtrlC) { EXPECT_THAT(run_interrupted({}).out, HasSubstr("stopped after step ")); }
 
-TEST(Json, OfAnInterruptedRunSaysSo) {
+TEST(Json, InterruptedRunsSaySo) {
   const ToolResult run = run_interrupted({"--format", "json"});
   EXPECT_THAT(run.err, HasSubstr("stopped after step "));
   auto parsed = llvm::json::parse(run.out);

@@ -155,7 +155,7 @@ TEST(FoldedRandomText, ChangesWithEachOperandAndNumber) {
   EXPECT_GT(saved, static_cast<std::size_t>(kTexts));
 }
 
-TEST(FoldedRandomText, OfADagChangesWithEachNumber) {
+TEST(FoldedRandomText, DagTextChangesWithEveryNumber) {
   const ToolResult dag = run_tool({"show", "dag", "line.pipe", "--format", "pir"}, {{"line.pipe", R"(
 use std.models.mlp
 use std.schedules.one_f_one_b

@@ -55,7 +55,7 @@ TEST(FoldedText, BlocksThatDifferInNamesStandOnce) {
 )");
 }
 
-TEST(FoldedText, WhatDiffersStays) {
+TEST(FoldedText, DifferencesStay) {
   const std::string shapes = "  %a.0 = weight f32[dim: 1] ones\n  %a.1 = weight f32[dim: 2] ones\n  %a.2 = weight f32[dim: 3] ones\n  %a.3 = weight f32[dim: 4] ones\n";
   EXPECT_EQ(views::folded(shapes), shapes);
   const std::string attributes = "  %a = scale(%x) {scalar: 1} : f32[]\n  %b = scale(%x) {scalar: 2} : f32[]\n  %c = scale(%x) {scalar: 3} : f32[]\n  %d = scale(%x) {scalar: 4} : f32[]\n";

@@ -77,7 +77,7 @@ TEST(OrderCycle, TellsWhereRanksStand) {
 }
 
 // A page, not one line per operation.
-TEST(OrderCycle, OfLongOrdersIsShort) {
+TEST(OrderCycle, LongOrdersHaveShortReports) {
   const ToolResult run = check("        rank r in p {\n            cursor a = stage[r] mb[0..m]\n            repeat r { F a }\n            repeat left(F a) { F a; B a }\n            repeat left(B a) { B a }\n        }\n", 64, 256);
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("error P3108: "));

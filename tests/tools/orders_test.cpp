@@ -148,7 +148,7 @@ std::vector<std::filesystem::path> pages() {
   return found;
 }
 
-TEST(Grids, OfPagesAreWhatIsPrinted) {
+TEST(Grids, PagesShowPrintedGrids) {
   int compared = 0;
   for (const std::filesystem::path& page : pages()) {
     const std::string text = read_text(page).value_or("");

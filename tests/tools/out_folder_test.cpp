@@ -78,7 +78,7 @@ TEST(OutFolder, AnEarlierRunIsKept) {
 }
 
 // Nothing in the folder that is no file is waited for.
-TEST(OutFolder, WhatIsNoFileIsRefused) {
+TEST(OutFolder, NonFilesAreRefused) {
   for (const auto& [name, told] : {std::pair{"metrics.jsonl", "error P6012: cannot write `out/metrics.jsonl`: it is no plain file"},
                                    std::pair{"run.lock", "error P6102: `out/run.lock` cannot be locked: it is no plain file"}}) {
     const TemporaryFolder folder;

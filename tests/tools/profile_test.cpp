@@ -74,7 +74,7 @@ TEST(Profile, HasTimesOfEveryBodyThatSimulateTakes) {
   }
 }
 
-TEST(Profile, OfAnotherProgramGivesItsRates) {
+TEST(Profile, AnotherProgramGivesItsRates) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "costs.json").string();
   ASSERT_EQ(run_tool({"train", "net.pipe", "--interpret", "--profile", path}, {{"net.pipe", program("mlp(layers: 2, features: 4, hidden: 4, classes: 4)", 1)}}).exit_code, 0);

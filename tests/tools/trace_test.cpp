@@ -81,7 +81,7 @@ TEST(Trace, HasEveryActionOfThePlanOnEveryDevice) {
   }
 }
 
-TEST(Trace, OfAPageHoldsBoth) {
+TEST(Trace, PagesHoldBoth) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "trace.html").string();
   ASSERT_EQ(run_tool({"train", "net.pipe", "--interpret", "--trace", path}, {{"net.pipe", kProgram}}).exit_code, 0);

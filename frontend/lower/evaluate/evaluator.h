@@ -221,7 +221,7 @@ class Evaluator {
   Value eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
   Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
   Value eval_index(const ast::IndexExpr& expr, Frame& frame);
-  bool in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame);
+  bool in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, std::int64_t size, std::string_view described, Frame& frame);
   Value eval_call(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin_value(sema::Builtin id);

@@ -38,7 +38,7 @@ Covers covers_of(const directive::Selector& target, const directive::Selector& a
 
 HeldTable::HeldTable(const directive::Selector& asked, const directive::Partition& made, std::span<const directive::Place* const> places, std::span<const Symbol> dims,
                      const DeviceSetTable& sets)
-    : chains_(made.into.extent), sets_(&sets), made_(made.into.name) {
+    : chains_(made.into.extent), sets_(&sets), partition_name_(made.into.name) {
   for (const directive::Place* place : places) {
     for (const directive::Selector& target : place->targets) {
       Placed placed{place, &target, coordinate(target, made.into.name), Covers::no, Symbol()};

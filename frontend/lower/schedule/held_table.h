@@ -34,18 +34,18 @@ class HeldTable {
   };
 
   /// `dims`: the dimensions of splits. The places and the device sets must outlive the table.
-  HeldTable(const directive::Selector& asked, const directive::Partition& made, std::span<const directive::Place* const> places, std::span<const Symbol> dims,
+  HeldTable(const directive::Selector& asked, const directive::Partition& partition, std::span<const directive::Place* const> places, std::span<const Symbol> dims,
             const DeviceSetTable& sets);
   Held held(const DeviceSet& devices, std::uint32_t depth) const;
   /// The name of the partition's parts.
-  Symbol made() const { return made_; }
+  Symbol partition_name() const { return partition_name_; }
 
  private:
   std::vector<Placed> placed_;                      // by descending precedence
   std::vector<std::vector<std::uint32_t>> chains_;  // by index: positions in `placed_`, up to the first that places all of it
   DeviceSetIndex indices_;                          // by each set of their chains
   const DeviceSetTable* sets_;
-  Symbol made_;
+  Symbol partition_name_;
 };
 
 }  // namespace piper::lower

@@ -129,7 +129,7 @@ Value ScheduleBuilder::held(const ast::CallExpr& call, const directive::Selector
     const HeldTable::Placed& part = *held.depends;
     const bool loose = std::any_of(part.target->coordinates.begin(), part.target->coordinates.end(), [](const directive::Coordinate& c) { return c.rest; });
     const std::string on = loose ? "what of it is loose work" : part.part.valid() ? "`" + std::string(evaluator_->context().text(part.part)) + "`" : "the pass";
-    evaluator_->fail(Code::held_depends, call.range, frame, "where `{}` runs depends on {}, and this `held` asks for all of it", evaluator_->context().text(table->made()), on)
+    evaluator_->fail(Code::held_depends, call.range, frame, "where `{}` runs depends on {}, and this `held` asks for all of it", evaluator_->context().text(table->partition_name()), on)
         .related(part.place->loc, "it is placed here")
         .hint("write an `order` for this placement beside the call: it replaces the schedule's own");
     return {};

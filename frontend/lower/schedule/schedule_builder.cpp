@@ -46,15 +46,15 @@ void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& 
 
 std::int64_t ScheduleBuilder::number(const ast::Expr& expr, const directive::Number& number, Frame& frame) {
   const Value value = evaluator_->convert(evaluator_->eval(expr, frame), {sema::TypeKind::number}, expr.range, frame);
-  return evaluator_->failed() ? number.least : allowed(value, expr, number, frame);
+  return evaluator_->failed() ? number.min_value : allowed(value, expr, number, frame);
 }
 
 std::int64_t ScheduleBuilder::allowed(const Value& value, const ast::Expr& from, const directive::Number& number, const Frame& frame) {
   const std::int64_t amount = value.get<ByteCount>() ? value.get<ByteCount>()->bytes : evaluator_->to_int(value);
   if (number.allows(amount)) return amount;
-  DiagnosticBuilder report = evaluator_->fail(number.code, from.range, frame, "{}", number.refusal(describe(value), amount < number.least));
+  DiagnosticBuilder report = evaluator_->fail(number.code, from.range, frame, "{}", number.refusal(describe(value), amount < number.min_value));
   if (!number.hint.empty()) report.hint("{}", number.hint);
-  return number.least;
+  return number.min_value;
 }
 
 directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, const directive::Number& allowed, Frame& frame) {

@@ -78,7 +78,7 @@ TEST(Boxes, FollowFromTypeLayoutAndDevice) {
   EXPECT_EQ(axes_of(all.table[all.of({{"tp", batch}, {"dp", batch}})], batch, all.mesh), (AxisList{1, 0}));
 }
 
-TEST(Boxes, OfAllDevicesCoverTheValueOnce) {
+TEST(Boxes, CoverTheValueOnceOverAllDevices) {
   Layouts all({{"dp", 3}, {"tp", 2}});
   const tensor::Type type{tensor::DType::f32, {{all.name("batch"), 7, true}, {all.name("dim"), 5, false}}};
   const AxisLayout batch = AxisLayout::sharded(all.name("batch")), dim = AxisLayout::sharded(all.name("dim"));
