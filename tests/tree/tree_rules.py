@@ -3,12 +3,14 @@
 
     tree_rules.py ROOT RULE     prints each violation as `path:line: message`; exit 1 when there is one
 
-RULE: citations, environment, includes, kinds, names, length, prose, sources.
+RULE: citations, environment, includes, kinds, names, length, prose, sources, terms.
 """
 
 import pathlib
 import re
 import sys
+
+import terms
 
 from citation_rule import citations
 from prose_rule import prose
@@ -196,7 +198,7 @@ def kinds(root):
                 yield f"{name}:{number}: `default:` among kinds of nodes: name the others, so that a new one does not compile before it has a case"
 
 
-RULES = {"citations": citations, "environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "prose": prose, "sources": sources}
+RULES = {"citations": citations, "environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "prose": prose, "sources": sources, "terms": lambda root: terms.terms(root, files)}
 
 
 def main():

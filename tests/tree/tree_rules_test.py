@@ -5,9 +5,11 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import prose_rule
+import terms
 import tree_rules
 
 
@@ -149,6 +151,27 @@ class TreeRules(unittest.TestCase):
         unsorted = right.replace("    a.cpp\n    dag/b.cpp\n", "    dag/b.cpp\n    a.cpp\n")
         self.assertEqual(len(self.check("sources", {**tree, "ir/CMakeLists.txt": unsorted})), 1)
         self.assertEqual(len(self.check("sources", {**tree, "ir/CMakeLists.txt": right.replace("a.cpp", "# a.cpp")})), 1)
+
+    def test_terms(self):
+        for path, line, refused in (
+            ("ir/a.cpp", "PiperStretch a;", 1),
+            ("ir/a.cpp", "// PiperStretch a;", 0),
+            ("tests/a.cpp", 'text("PiperStretch");', 0),
+            ("ir/a.h", "int what;", 1),
+            ("ir/a.h", "void tell(int count);", 1),
+            ("ir/a.h", "int f(std::string_view whole);", 1),
+            ("ir/a.h", "struct OfPhase {", 1),
+            ("ir/a.h", "int value;  // what it is", 0),
+            ("ir/a.h", "call(a.what, b.rest);", 0),
+            ("ir/a.cpp", "bool told_ = false;", 1),
+            ("tests/a_test.cpp", "TEST(Suite, WhatIsGoneIsGone) {", 1),
+            ("tests/a_test.cpp", "TEST(Suite, RefusesUnknownNames) {", 0),
+        ):
+            with unittest.mock.patch.multiple(terms, HEADERS={}, LOCALS={}):
+                self.assertEqual(len(self.check("terms", {path: line + "\n"})), refused, line)
+        with unittest.mock.patch.multiple(terms, HEADERS={"ir/a.h": 1}, LOCALS={"ir": 2}):
+            self.assertEqual(self.check("terms", {"ir/a.h": "int what;\n", "ir/a.cpp": "int each = 0, other; int most;\n"}), [])
+            self.assertEqual(len(self.check("terms", {"ir/a.h": "int value;\n", "ir/a.cpp": "int each = 0;\n"})), 2)
 
 
 unittest.main()
