@@ -7,7 +7,8 @@ Layout of the cache (`$PIPER_CACHE`, else `$XDG_CACHE_HOME/piper`, else `~/.cach
     trees/KEY/         all wheels of a group side by side (hard links), so that `torch/` and `nvidia/`
                        are neighbours as LibTorch's own run path expects; KEY digests their rows
 
-Groups: `base` for the program, `test` for its tests alone.
+Groups: `base` for the program, `test` for its tests alone, `format` and `lint` for the tools of
+`make format` and `make lint`.
 
 Every folder is built aside and renamed into place, so a folder that exists is complete and two
 runs at once do no harm: the one that loses the rename uses the winner's folder.
@@ -134,7 +135,11 @@ def unpack_wheel(root, name, pin, seeds):
         say(f"unpacking {name}")
         built = scratch / "tree"
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(built, [m for m in archive.namelist() if wanted(m, pin["unpack"])])
+            members = [m for m in archive.infolist() if wanted(m.filename, pin["unpack"])]
+            archive.extractall(built, members)
+            for member in members:  # zipfile sets no permissions
+                if member.external_attr >> 16 & 0o111:
+                    (built / member.filename).chmod(0o755)
         publish(built, target)
     return target
 
