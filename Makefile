@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test-setup build test test-gpu bench-gpu gpu-bundle test-editors demo bench asan asan-quick tsan clean
+.PHONY: help setup test-setup build test test-gpu bench-gpu gpu-bundle test-editors demo bench asan asan-quick tsan format lint clean
 
 help:
 	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device"
@@ -18,6 +18,8 @@ help:
 	@echo "make asan    the tests under the address and undefined-behaviour sanitizers"
 	@echo "make asan-quick  the tests of the compiler half under the address and undefined-behaviour sanitizers"
 	@echo "make tsan    the tests under the thread sanitizer"
+	@echo "make format  lay out every C++ source in place, with clang-format"
+	@echo "make lint    rules of the tree, layout, clang-tidy; SINCE=REVISION: clang-tidy for changed files alone"
 	@echo "make setup   fetch what the build needs: system packages, pinned wheels"
 	@echo "make clean   remove build/ (the download cache stays)"
 
@@ -86,6 +88,12 @@ demo: build
 bench: build
 	@$(call ninja,release,piper_bench)
 	@GOMP_SPINCOUNT=1000 build/release/piper_bench --benchmark_out=build/bench.json --benchmark_out_format=json
+
+format:
+	@python3 .deps/lint.py format --jobs $(JOBS)
+
+lint: build/debug/build.ninja test-setup
+	@python3 .deps/lint.py lint --since "$(SINCE)" --jobs $(JOBS)
 
 clean:
 	@rm -rf build

@@ -2,6 +2,7 @@
 """Rules over the tree that no compiler checks: who includes whom, how files are named, how long they are, what CMake lists.
 
     tree_rules.py ROOT RULE     prints each violation as `path:line: message`; exit 1 when there is one
+    tree_rules.py --list        prints the rules
 
 RULE: citations, environment, includes, kinds, names, length, prose, sources, terms.
 """
@@ -202,6 +203,9 @@ RULES = {"citations": citations, "environment": environment, "includes": include
 
 
 def main():
+    if sys.argv[1:] == ["--list"]:
+        print(*sorted(RULES), sep="\n")
+        return
     root, rule = pathlib.Path(sys.argv[1]), sys.argv[2]
     violations = list(RULES[rule](root))
     for violation in violations:
