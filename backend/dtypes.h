@@ -1,5 +1,6 @@
 #pragma once
-// Element types of the IR, their numbers in the runtime's ABI, and their spellings in generated code. A new type needs a row here to compile.
+// Element types of the IR, their numbers in the runtime's ABI, and their spellings in generated
+// code. A new type needs a row here to compile.
 //
 //   row_of(tensor::DType::f32).abi       // PIPER_F32
 //   row_of(PIPER_F32).cpp                // "float"

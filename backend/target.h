@@ -7,7 +7,9 @@ namespace piper::backend {
 
 enum class Target : std::uint8_t {
   cpu,
-  cuda,      // with LibTorch for CUDA: its attention for the shapes that it supports (backend/cuda/attention.h)
+  // With LibTorch for CUDA: its attention for the shapes that it supports
+  // (backend/cuda/attention.h).
+  cuda,
   cuda_own,  // without LibTorch: all attention is built-in
 };
 

@@ -6,8 +6,8 @@
 //   std::thread([&] { cancellation.request(); }).detach();
 //   try { passes::compile(...); } catch (const Cancelled&) {}   // partial results are discarded
 //
-// Passes and ir/verify poll between their steps, and by `NodePolls` in their long loops, on every thread that works for the
-// request.
+// Passes and ir/verify poll between their steps, and by `NodePolls` in their long loops, on every
+// thread that works for the request.
 
 #include <atomic>
 #include <cstddef>
@@ -40,7 +40,8 @@ inline void poll(const Cancellation* request) {
 /// A loop visits this many nodes in less than a millisecond.
 inline constexpr std::size_t kNodesPerPoll = 10000;
 
-/// Counts the nodes that a loop visits and polls after every kNodesPerPoll of them; an iteration costs one subtraction.
+/// Counts the nodes that a loop visits and polls after every kNodesPerPoll of them; an iteration
+/// costs one subtraction.
 ///
 ///   NodePolls polls(dag.context->cancellation);
 ///   for (const Node& node : dag.nodes) polls.visit(), place(node);

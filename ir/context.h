@@ -1,6 +1,6 @@
 #pragma once
-// Tables shared by all IR values of one compilation: names, places and layouts. Every graph and DAG refers to one context, which
-// outlives it.
+// Tables shared by all IR values of one compilation: names, places and layouts. Every graph and DAG
+// refers to one context, which outlives it.
 
 #include "ir/cancellation.h"
 #include "ir/layout/layout.h"
@@ -13,7 +13,8 @@ struct Context {
   SymbolTable symbols;
   LocationTable locations;
   LayoutTable layouts{symbols};
-  const Cancellation* cancellation = nullptr;  // of the current request; null: it cannot be cancelled
+  // of the current request; null: it cannot be cancelled
+  const Cancellation* cancellation = nullptr;
 
   Context() = default;
   Context(const Context&) = delete;

@@ -1,8 +1,9 @@
 #pragma once
-// Typed 32-bit ids: `using StageId = Id<struct StageTag>;` makes an index that cannot be mixed up with another.
+// Typed 32-bit ids: `using StageId = Id<struct StageTag>;` makes an index that cannot be mixed up
+// with another.
 //
-// Guarantees: trivially copyable, 4 bytes, totally ordered by value, hashable (std and LLVM maps); a default
-// constructed id is invalid and may still be a map key.
+// Guarantees: trivially copyable, 4 bytes, totally ordered by value, hashable (std and LLVM maps);
+// a default constructed id is invalid and may still be a map key.
 //
 //   using ChunkId = Id<struct ChunkTag>;
 //   std::vector<Chunk> chunks;
@@ -21,7 +22,8 @@ template <typename Tag>
 class Id {
  public:
   constexpr Id() = default;
-  /// `value` counts from 0 and stays below 2^32 - 3: the last values are "invalid" and the marks of LLVM maps.
+  /// `value` counts from 0 and stays below 2^32 - 3: the last values are "invalid" and the marks of
+  /// LLVM maps.
   constexpr explicit Id(std::uint32_t value) : value_(value) {}
 
   /// The id of the element at position `index` of its table.

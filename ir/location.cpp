@@ -15,14 +15,16 @@ namespace {
 
 bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// The end of the code point (or invalid byte) that begins at `at`; the next column may begin there.
+/// The end of the code point (or invalid byte) that begins at `at`; the next column may begin
+/// there.
 std::uint32_t end_of_column(std::string_view text, std::uint32_t at, ColumnUnit unit) {
   ++at;
   while (unit != ColumnUnit::byte && at < text.size() && continues_code_point(text[at])) ++at;
   return at;
 }
 
-/// Code points beyond 16 bits, four bytes of UTF-8, are two units of UTF-16; an invalid byte counts as one.
+/// Code points beyond 16 bits, four bytes of UTF-8, are two units of UTF-16; an invalid byte counts
+/// as one.
 std::uint32_t width_of_column(std::string_view text, std::uint32_t at, ColumnUnit unit) {
   return unit == ColumnUnit::utf16 && (static_cast<unsigned char>(text[at]) & 0xF8) == 0xF0 ? 2 : 1;
 }

@@ -1,9 +1,9 @@
 #pragma once
 // Source locations: files, byte ranges in them, and interned locations with their call chain.
 //
-// Guarantees: a `LocId` costs 4 bytes and equal locations have equal ids within one table. The primary line of a
-// location is the innermost one outside the standard library. Locations print as text and are read back even without the source
-// files, as from a `.pir` file on another machine.
+// Guarantees: a `LocId` costs 4 bytes and equal locations have equal ids within one table. The
+// primary line of a location is the innermost one outside the standard library. Locations print as
+// text and are read back even without the source files, as from a `.pir` file on another machine.
 //
 //   LocationTable table;
 //   FileId file = table.files().add("a.pipe", "place stage[0] on p[0]\n");
@@ -26,7 +26,8 @@ namespace piper {
 using FileId = Id<struct FileTag>;
 using LocId = Id<struct LocTag>;
 
-/// Bytes [begin, end) of a file. An invalid file means "no place in any file" (command line, environment).
+/// Bytes [begin, end) of a file. An invalid file means "no place in any file" (command line,
+/// environment).
 struct SourceRange {
   FileId file;
   std::uint32_t begin = 0;
@@ -39,11 +40,12 @@ struct SourceRange {
 /// The smallest range that covers both; an invalid one is ignored. Both must lie in one file.
 SourceRange cover(SourceRange a, SourceRange b);
 
-/// The unit of columns. Messages, JSON and `.pir` files use code points, which are the default; editors count UTF-16 units or bytes.
+/// The unit of columns. Messages, JSON and `.pir` files use code points, which are the default;
+/// editors count UTF-16 units or bytes.
 enum class ColumnUnit : std::uint8_t { byte, utf16, code_point };
 
-/// Lines and columns count from 1; a column counts Unicode code points by default. A tab is one in every unit, and so is the CR
-/// of a CRLF; a byte order mark is none.
+/// Lines and columns count from 1; a column counts Unicode code points by default. A tab is one in
+/// every unit, and so is the CR of a CRLF; a byte order mark is none.
 struct LineColumn {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
@@ -51,8 +53,9 @@ struct LineColumn {
   friend auto operator<=>(const LineColumn&, const LineColumn&) = default;
 };
 
-/// The files of one compilation, by name. A file has a text, or only a name and positions. Ranges mean the same in both, because
-/// a file without text assigns one offset to each position that it was asked for.
+/// The files of one compilation, by name. A file has a text, or only a name and positions. Ranges
+/// mean the same in both, because a file without text assigns one offset to each position that it
+/// was asked for.
 class SourceTable {
  public:
   /// Adds a file; the name is shown to the user. `text` may hold any bytes, also invalid UTF-8.
@@ -68,11 +71,14 @@ class SourceTable {
   /// True for files of the standard library: they are related locations, never primary ones.
   bool is_library(FileId file) const { return files_[file.index()].library; }
 
-  /// The position of a byte; offsets beyond the end give the end of the text. A file without text supports code points only.
+  /// The position of a byte; offsets beyond the end give the end of the text. A file without text
+  /// supports code points only.
   LineColumn line_column(FileId file, std::uint32_t offset, ColumnUnit unit = ColumnUnit::code_point) const;
-  /// The offset of a position: of the nearest byte in a file with text, else of the position itself.
+  /// The offset of a position: of the nearest byte in a file with text, else of the position
+  /// itself.
   std::uint32_t offset(FileId file, LineColumn position);
-  /// The same for a file with text, in any unit; columns beyond the end of the line give its end, which is before its line break.
+  /// The same for a file with text, in any unit; columns beyond the end of the line give its end,
+  /// which is before its line break.
   std::uint32_t offset(FileId file, LineColumn position, ColumnUnit unit) const;
   /// Line `line` without its line break; empty if the file has no text or no such line.
   std::string_view line_text(FileId file, std::uint32_t line) const;
@@ -106,15 +112,16 @@ class LocationTable {
   LocId caller(LocId loc) const { return entries_[loc.index()].caller; }
   /// All ranges, innermost first. Empty for an invalid id.
   std::vector<SourceRange> frames(LocId loc) const;
-  /// The innermost range outside the standard library, else the innermost one; invalid for an invalid id.
+  /// The innermost range outside the standard library, else the innermost one; invalid for an
+  /// invalid id.
   SourceRange primary(LocId loc) const;
   std::size_t size() const { return entries_.size(); }
 
   /// `loc(unknown)`, `loc("a.pipe":3:5-3:9)`, and with calls, innermost first:
   /// `loc(library "std/schedules/gpipe.pipe":4:21-4:42 from "a.pipe":20:5-20:16)`.
   std::string print(LocId loc) const;
-  /// Reads what `print` wrote from the front of `text` and removes it; nothing, and `text` unchanged, if it does not start with a
-  /// location. Unknown files are added without text.
+  /// Reads what `print` wrote from the front of `text` and removes it; nothing, and `text`
+  /// unchanged, if it does not start with a location. Unknown files are added without text.
   std::optional<LocId> parse(std::string_view& text);
 
  private:

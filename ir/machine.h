@@ -1,5 +1,6 @@
 #pragma once
-// Performance of devices and links: the value of a `machine` of a program, which the simulator reads. It has no context and no source locations.
+// Performance of devices and links: the value of a `machine` of a program, which the simulator
+// reads. It has no context and no source locations.
 //
 //   machine lab on cluster { all: device(memory: 80GiB, kind: h100)  slow: device(at: pp[3], speed: 0.5)  dp: link(bandwidth: 12GiB, latency: 20us, shared: 8) }
 
@@ -16,8 +17,10 @@ namespace piper {
 /// The rates of a device per second; none: not stated.
 struct DeviceRates {
   std::optional<double> flops_f64, flops_f32, flops_bf16;  // operations
-  std::optional<double> bandwidth;                         // bytes between the device and its memory
-  std::optional<double> efficiency;                        // the fraction of these that it reaches; none: 1
+  // Bytes between the device and its memory.
+  std::optional<double> bandwidth;
+  // The fraction of these that it reaches; none: 1.
+  std::optional<double> efficiency;
   const char* kind = nullptr;                              // the processor of the data sheet
 
   /// Takes the rates that `later` states and keeps the others.
@@ -38,16 +41,19 @@ struct MachineDevice {
   DeviceSet at;
   std::optional<std::int64_t> memory;  // bytes; none: more than any plan needs
   std::optional<double> speed;         // a device of speed 2 does work in half the time; none: 1
-  std::optional<double> overlap;       // factor on the time of work while a communication runs on the device; none: 1
+  // Factor on the time of work while a communication runs on the device; none: 1.
+  std::optional<double> overlap;
   DeviceRates rates;
-  std::optional<double> host;          // bytes per second to and from the memory of the host; none: as between devices without a link
+  // Bytes per second to and from the memory of the host; none: as between devices without a link.
+  std::optional<double> host;
 };
 
 /// The link of one axis, for its messages and collectives.
 struct MachineLink {
   double latency = 0;          // seconds before the first byte arrives
   double bandwidth = 1;        // bytes per second, in each direction
-  std::uint32_t shared = 1;    // number of devices, neighbours in row-major order, that share one link equally
+  // Number of devices, neighbours in row-major order, that share one link equally.
+  std::uint32_t shared = 1;
 };
 
 struct Machine {

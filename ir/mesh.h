@@ -1,6 +1,7 @@
 #pragma once
-// Meshes and device sets. A mesh has named axes, row-major; a device set is a grid slice of it: some coordinates fixed, the
-// other axes whole. Sets are interned; there is no loop over devices before projection, so 2,048 devices cost no more than their roles.
+// Meshes and device sets. A mesh has named axes, row-major; a device set is a grid slice of it:
+// some coordinates fixed, the other axes whole. Sets are interned; there is no loop over devices
+// before projection, so 2,048 devices cost no more than their roles.
 //
 //   mesh cluster(pp: 2, dp: 2)
 //   cluster[pp: 1]  =  devices {2, 3}        cluster[]  =  all four

@@ -12,8 +12,9 @@ namespace piper {
 
 namespace {
 
-/// Threads that sleep until there is work. A woken thread goes to an idle core; a new one would often share its creator's core. LLVM's pool ends the
-/// process if the system has no more threads, and waits for tasks that have not begun.
+/// Threads that sleep until there is work. A woken thread goes to an idle core; a new one would
+/// often share its creator's core. LLVM's pool ends the process if the system has no more threads,
+/// and waits for tasks that have not begun.
 class Pool {
  public:
   void run(std::size_t helpers, llvm::function_ref<void()> work) {
@@ -26,7 +27,8 @@ class Pool {
     std::exception_ptr failure = run(work);
     lock.lock();
     std::erase(jobs_, &job);
-    // A thread that runs this job may itself have posted jobs, so this one helps until the job is done.
+    // A thread that runs this job may itself have posted jobs, so this one helps until the job is
+    // done.
     help_until(lock, [&job] { return job.inside == 0; });
     lock.unlock();
     if (failure == nullptr) failure = job.failure;

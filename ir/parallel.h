@@ -6,8 +6,9 @@
 //     for (std::size_t r; (r = next++) < roles;) plans[r] = plan_role(r);
 //   });
 //
-// Results must not depend on the thread: each item writes to a place of its own. Small programs stay on one thread. The process has one pool,
-// whose threads are started on first use and sleep between uses.
+// Results must not depend on the thread: each item writes to a place of its own. Small programs
+// stay on one thread. The process has one pool, whose threads are started on first use and sleep
+// between uses.
 
 #include <algorithm>
 #include <atomic>
@@ -25,16 +26,18 @@ inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
   return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMax, std::thread::hardware_concurrency()}), 1, kMax);
 }
 
-/// Runs `work` on at most `workers` threads at once, including the caller, and returns when all threads that began it have returned; it does not
-/// wait for threads that have not begun. May be called by `work` itself, and by several threads. An exception of `work` (lack of memory or
+/// Runs `work` on at most `workers` threads at once, including the caller, and returns when all
+/// threads that began it have returned; it does not wait for threads that have not begun. May be
+/// called by `work` itself, and by several threads. An exception of `work` (lack of memory or
 /// Cancelled) is thrown here when all have returned; items may then be left out.
 void run_workers(std::size_t workers, llvm::function_ref<void()> work);
 
-/// Starts the threads for `nodes` nodes early, because starting one may wait for a lock on the process's memory map.
+/// Starts the threads for `nodes` nodes early, because starting one may wait for a lock on the
+/// process's memory map.
 inline void start_workers(std::size_t nodes) { run_workers(workers_for(nodes, nodes), [] {}); }
 
-/// Runs two functions, concurrently if they visit many nodes, else one after the other. `second` may wait for `first`, which must
-/// notify it even if it throws.
+/// Runs two functions, concurrently if they visit many nodes, else one after the other. `second`
+/// may wait for `first`, which must notify it even if it throws.
 template <typename First, typename Second>
 void run_both(std::size_t nodes, const First& first, const Second& second) {
   std::atomic<int> next = 0;
@@ -43,8 +46,9 @@ void run_both(std::size_t nodes, const First& first, const Second& second) {
   });
 }
 
-/// Calls `range(begin, end)` for parts that cover 0 .. nodes, on several threads if there are many; returns whether all calls returned
-/// true. After the first false no further part is begun. Each part polls the request.
+/// Calls `range(begin, end)` for parts that cover 0 .. nodes, on several threads if there are many;
+/// returns whether all calls returned true. After the first false no further part is begun. Each
+/// part polls the request.
 template <typename Range>
 bool all_hold(const Cancellation* request, std::size_t nodes, const Range& range) {
   constexpr std::size_t kPart = 8192;

@@ -1,6 +1,7 @@
 #pragma once
-// The passes of training: forward, the forward again where its values were not kept (`recompute`), backward, and the two halves of a backward (input
-// gradients, weight gradients). In the order in which an instance has them.
+// The passes of training: forward, the forward again where its values were not kept (`recompute`),
+// backward, and the two halves of a backward (input gradients, weight gradients). In the order in
+// which an instance has them.
 
 #include <array>
 #include <cstddef>

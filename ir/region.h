@@ -1,9 +1,11 @@
 #pragma once
-// Regions: the place of an operation in the model, as a path of counted names (`gpt[0].block[3].norm[1]`).
+// Regions: the place of an operation in the model, as a path of counted names
+// (`gpt[0].block[3].norm[1]`).
 //
-// Regions are counted per name within the enclosing region instance. A path is an interned trie node, so one region may be under
-// several stages if the partition cuts it: `stage[0].block[0]` and `stage[1].block[0]`
-// are two paths with the same `block` coordinate. A selector is a conjunction of coordinates over such a path.
+// Regions are counted per name within the enclosing region instance. A path is an interned trie
+// node, so one region may be under several stages if the partition cuts it: `stage[0].block[0]` and
+// `stage[1].block[0]` are two paths with the same `block` coordinate. A selector is a conjunction
+// of coordinates over such a path.
 //
 //   RegionTable regions;
 //   RegionId block = regions.child(regions.child(RegionId(), gpt, 0), block_name, 3);

@@ -1,8 +1,10 @@
 #pragma once
-// Interned names: dimensions, regions, parameters, streams. Comparing two is comparing two integers.
+// Interned names: dimensions, regions, parameters, streams. Comparing two is comparing two
+// integers.
 //
-// Guarantees: equal texts have equal symbols within one table; `text` stays valid as long as the table; symbols
-// are numbered in the order of interning, so iteration by symbol is deterministic but not alphabetical.
+// Guarantees: equal texts have equal symbols within one table; `text` stays valid as long as the
+// table; symbols are numbered in the order of interning, so iteration by symbol is deterministic
+// but not alphabetical.
 
 #include <deque>
 #include <string>

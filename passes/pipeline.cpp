@@ -38,7 +38,8 @@ constexpr Preparation kPreparations[] = {
     [](auto& model, auto& strategy, auto& sink) { return check_lines(nameable(model, strategy.settings), strategy, sink); },
     // Frozen parameters are not differentiated.
     [](auto& model, auto& strategy, auto& sink) { return freeze(model, strategy, sink); },
-    // Lines that freeze stages of a balanced partition refer to stages balanced without these lines.
+    // Lines that freeze stages of a balanced partition refer to stages balanced without these
+    // lines.
     [](auto& model, auto& strategy, auto& sink) { return !freezes_parts(strategy) || (partition_forward(model, strategy, sink) && freeze_parts(model, strategy, sink)); },
     [](auto& model, auto&, auto& sink) { return differentiate(model, sink); },
     // Stages are balanced by the costs of forward and backward.
@@ -54,8 +55,8 @@ struct Rewrite {
   bool forward_only = false;  // only for held-out programs
 };
 
-/// Loads, sums, updates and reports follow from the chunks alone and communicate makes them anew, so they are built only for
-/// verification and printing.
+/// Loads, sums, updates and reports follow from the chunks alone and communicate makes them anew,
+/// so they are built only for verification and printing.
 void complete(Dag& dag) {
   if (dag.level < Level::communicating) surround(dag);
 }
@@ -64,9 +65,11 @@ void complete(Dag& dag) {
 constexpr Rewrite kRewrites[] = {
     {"split", Level::built, Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return split(dag, strategy, sink); }},
     {"place", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return place(dag, strategy, sink); }},
-    // Replication is over the axes that placement leaves whole, so only both together reach the level.
+    // Replication is over the axes that placement leaves whole, so only both together reach the
+    // level.
     {"replicate", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return replicate(dag, strategy, sink); }},
-    // The owners of parameters are those of training: a forward-only program reads them where training updates them.
+    // The owners of parameters are those of training: a forward-only program reads them where
+    // training updates them.
     {"drop_backward", Level::placed, Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},
     {"communicate", Level::placed, Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return communicate(dag, strategy, sink); }},
     {"order", Level::communicating, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
@@ -79,7 +82,8 @@ constexpr Rewrite kRewrites[] = {
      }},
 };
 
-/// Shows and verifies the result of a pass; between levels there is nothing to verify. False: the pass has a bug.
+/// Shows and verifies the result of a pass; between levels there is nothing to verify. False: the
+/// pass has a bug.
 bool look_at(std::string_view name, Level to, bool verifies, Dag& dag, const Options& options, DiagnosticSink& sink) {
   dag.context->poll();
   if (options.after || verifies) complete(dag);
@@ -100,7 +104,8 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   return true;
 }
 
-/// The lines for a DAG from a text: their orders evaluated, and checked as far as their names are in the DAG.
+/// The lines for a DAG from a text: their orders evaluated, and checked as far as their names are
+/// in the DAG.
 bool read_lines(const Dag& dag, directive::Strategy& strategy, DiagnosticSink& sink) {
   evaluate_orders(strategy);
   const Nameable named = nameable(dag);
@@ -129,14 +134,16 @@ std::optional<Prepared> prepare(tensor::Graph model, directive::Strategy strateg
 std::optional<Dag> compile(const Prepared& prepared, DiagnosticSink& sink, const Options& options) {
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = build(prepared.model, prepared.strategy);
-  // Always verified: it is small, because it has no microbatches and devices, and kernels are made from its bodies.
+  // Always verified: it is small, because it has no microbatches and devices, and kernels are made
+  // from its bodies.
   if (!look_at("build", Level::built, true, *dag, options, found) || !rewrite(*dag, prepared.strategy, found, options)) dag.reset();
   forward(found, sink);
   return dag;
 }
 
 bool advance(Dag& dag, directive::Strategy strategy, DiagnosticSink& sink, const Options& options) {
-  // The text may contain errors that no rewrite checks, such as an order that no plan can keep, so the plan is verified.
+  // The text may contain errors that no rewrite checks, such as an order that no plan can keep, so
+  // the plan is verified.
   return read_lines(dag, strategy, sink) && rewrite(dag, strategy, sink, options) && verify::verify(dag, sink);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Alignment of memory that the runtime lays out itself. The layout of an arena is in the tables of a program.
+// Alignment of memory that the runtime lays out itself. The layout of an arena is in the tables of
+// a program.
 
 #include <cstdint>
 

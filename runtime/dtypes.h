@@ -1,5 +1,6 @@
 #pragma once
-// Element types in the runtime: numbers of the ABI, and their types in memory. A new type needs a row here, or this does not compile.
+// Element types in the runtime: numbers of the ABI, and their types in memory. A new type needs a
+// row here, or this does not compile.
 //
 //   with_element(part.dtype, [&](auto zero) { add<decltype(zero)>(sum, value, count); });
 
@@ -22,7 +23,8 @@ constexpr const char* dtype_name(std::uint32_t dtype) {
   return nullptr;
 }
 
-/// The type that operations compute in and sums are kept in; any other number is a fault of this program, as below.
+/// The type that operations compute in and sums are kept in; any other number is a fault of this
+/// program, as below.
 constexpr PiperDType wide_dtype(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
     case PIPER_F64: return PIPER_F64;
@@ -41,7 +43,8 @@ constexpr bool is_floating(std::uint32_t dtype) {
   return false;
 }
 
-/// Calls `use` with a zero of that type. The tables of a job are checked before anything of them is read: any other number is a fault of this program.
+/// Calls `use` with a zero of that type. The tables of a job are checked before anything of them is
+/// read: any other number is a fault of this program.
 template <typename Use>
 constexpr decltype(auto) with_element(std::uint32_t dtype, Use&& use) {
   switch (static_cast<PiperDType>(dtype)) {

@@ -1,5 +1,6 @@
 #pragma once
-// A failure of the runtime as a value, never an exception. The driver prints it as the diagnostic `P<code>`.
+// A failure of the runtime as a value, never an exception. The driver prints it as the diagnostic
+// `P<code>`.
 //
 //   {.code = kNonFinite, .message = "the gradient norm is `nan`", .rank = 1, .place = {"norm.0", "gpt.pipe", 12, 5, 12, 22}}
 
@@ -12,7 +13,8 @@
 
 namespace piper::runtime {
 
-/// Numbers of `ir/diagnostics/diagnostics.def`; each has a page there. A test compares the two lists.
+/// Numbers of `ir/diagnostics/diagnostics.def`; each has a page there. A test compares the two
+/// lists.
 enum FailureCode : std::uint32_t {
   kBadJob = 6000,              // tables that contradict each other, or of another ABI version
   kNonFinite = 6001,           // a loss or the gradient norm is infinite or not a number
@@ -34,12 +36,14 @@ enum FailureCode : std::uint32_t {
   kCudaKernelFailed = 6017,    // the GPU failed while an action ran on it
   kCudaOutOfMemory = 6018,     // the arenas do not fit on the GPU
   kCudaNotCaptured = 6019,     // a warning: steps are enqueued action by action, not as graphs
-  kBadLaunch = 6020,           // the environment's description of the processes of a run contradicts itself, or the program
+  // The environment's description of the processes of a run contradicts itself, or the program.
+  kBadLaunch = 6020,
   kProcessesApart = 6021,      // the processes of a run did not find each other
   kProgramsDiffer = 6022,      // the processes of a run have compiled different programs
   kProcessLost = 6023,         // a process of a run has ended without saying why
   kNcclFailed = 6024,          // NCCL refused a call, or a communication failed
-  kShortHeldOutBatch = 6035,   // held-out data ends in a short batch, and samples depend on each other
+  // held-out data ends in a short batch, and samples depend on each other.
+  kShortHeldOutBatch = 6035,
   kBadMessage = 6040,          // a process of a run sent a message that does not fit
   kProcessRefused = 6041,      // a warning: a process that connected to a run does not belong to it
 };
@@ -61,14 +65,16 @@ struct Note {
   ActionLocation place = {};
 };
 
-/// One failure: lower case, no full stop, code in backticks. `rank` is kNoRank if it belongs to no rank.
+/// One failure: lower case, no full stop, code in backticks. `rank` is kNoRank if it belongs to no
+/// rank.
 struct Failure {
   static constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
   std::uint32_t code = kBadJob;
   std::string message = {};
   std::string hint = {};
   std::uint32_t rank = kNoRank;
-  std::optional<std::uint64_t> step = {};  // of training, counted from 0; empty before the first one has begun
+  // of training, counted from 0; empty before the first one has begun
+  std::optional<std::uint64_t> step = {};
   std::string held_out = {};  // set if it is not of training: `held-out batch 2 of 3, rows 5 to 8`
   ActionLocation place = {};
   std::vector<Note> notes = {};

@@ -1,13 +1,14 @@
 #pragma once
-/* Arithmetic of kernels: branch-free elementary functions for float and double, and counter-based random numbers.
- *
- * Guarantees: the same bits from every compiler that keeps IEEE arithmetic and does not contract multiply and add (g++ -ffp-contract=off,
- * NVRTC --fmad=false), scalar or vectorised; NaN goes through, infinities and subnormals behave as in C's <math.h>. Errors: double about
- * 2 ulp, float about 2 ulp (erf of float: 4e-7 absolute; sin and cos are NaN beyond |x| = 2^27); those of `piper_bf16_` stand at their section.
- * No includes; loops over these functions vectorise.
- *
- *   for (int i = 0; i < n; ++i) y[i] = piper_exp(x[i]);
- */
+// Arithmetic of kernels: branch-free elementary functions for float and double, and counter-based
+// random numbers.
+//
+// Guarantees: the same bits from every compiler that keeps IEEE arithmetic and does not contract
+// multiply and add (g++ -ffp-contract=off, NVRTC --fmad=false), scalar or vectorised; NaN goes
+// through, infinities and subnormals behave as in C's <math.h>. Errors: double about 2 ulp, float
+// about 2 ulp (erf of float: 4e-7 absolute; sin and cos are NaN beyond |x| = 2^27); those of
+// `piper_bf16_` stand at their section. No includes; loops over these functions vectorise.
+//
+//   for (int i = 0; i < n; ++i) y[i] = piper_exp(x[i]);
 
 #ifdef __CUDACC__
 #define PIPER_MATH [[maybe_unused]] __device__ static __forceinline__
@@ -40,17 +41,18 @@ PIPER_MATH float piper_infinity(float) { return piper_from_bits(0x7f800000u); }
 PIPER_MATH double piper_infinity(double) { return piper_from_bits(0x7ff0000000000000ull); }
 PIPER_MATH float piper_abs(float x) { return piper_from_bits(piper_bits(x) & 0x7fffffffu); }
 PIPER_MATH double piper_abs(double x) { return piper_from_bits(piper_bits(x) & 0x7fffffffffffffffull); }
-/* |x| with the sign of `sign`. */
+// |x| with the sign of `sign`.
 PIPER_MATH float piper_copysign(float x, float sign) { return piper_from_bits((piper_bits(x) & 0x7fffffffu) | (piper_bits(sign) & 0x80000000u)); }
 PIPER_MATH double piper_copysign(double x, double sign) {
   return piper_from_bits((piper_bits(x) & 0x7fffffffffffffffull) | (piper_bits(sign) & 0x8000000000000000ull));
 }
 
-/* ---- bf16: the upper 16 bits of a float; rounded to the nearest, ties to even; every NaN becomes the same one ---- */
+// ---- bf16: the upper 16 bits of a float; rounded to the nearest, ties to even; every NaN becomes
+// the same one ----
 
 PIPER_MATH piper_u32 piper_bf16_bits(float x) {
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-  unsigned short rounded; /* one instruction for two numbers */
+  unsigned short rounded; // one instruction for two numbers
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded) : "f"(x));
   return rounded;
 #else
@@ -59,10 +61,10 @@ PIPER_MATH piper_u32 piper_bf16_bits(float x) {
   return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded >> 16;
 #endif
 }
-/* The nearest bf16 number. */
+// The nearest bf16 number.
 PIPER_MATH float piper_round_bf16(float x) { return piper_from_bits(piper_bf16_bits(x) << 16); }
 
-/* One bf16 number in memory. Arithmetic is that of float. */
+// One bf16 number in memory. Arithmetic is that of float.
 struct piper_bf16 {
   unsigned short bits;
   piper_bf16() = default;
@@ -74,12 +76,13 @@ template <class T> PIPER_MATH T piper_max(T a, T b) { return a >= b ? a : b; }
 template <class T> PIPER_MATH T piper_min(T a, T b) { return a <= b ? a : b; }
 template <class T> PIPER_MATH T piper_rsqrt(T x) { return T(1) / piper_sqrt(x); }
 
-/* ---- exp: x = n ln 2 + r, |r| <= ln 2 / 2; 2^n in two factors so that subnormal and infinite results come out ---- */
+// ---- exp: x = n ln 2 + r, |r| <= ln 2 / 2; 2^n in two factors so that subnormal and infinite
+// results come out ----
 
 PIPER_MATH double piper_exp(double x) {
   x = x < -750.0 ? -750.0 : x;
   x = x > 710.0 ? 710.0 : x;
-  const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+  const double magic = 6755399441055744.0; // 1.5 * 2^52: adding it rounds to an integer
   const double shifted = x * 1.44269504088896338700 + magic;
   const double n = shifted - magic;
   const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
@@ -96,7 +99,7 @@ PIPER_MATH double piper_exp(double x) {
   p = p * r + 1.6666666666666666e-01;
   p = p * r + 0.5;
   p = (p * (r * r) + r) + 1.0;
-  const piper_u64 m = (piper_bits(shifted) - piper_bits(magic)) + 2100u; /* n + 2100 > 0 */
+  const piper_u64 m = (piper_bits(shifted) - piper_bits(magic)) + 2100u; // n + 2100 > 0
   const piper_u64 half = m >> 1;
   return p * piper_from_bits((half - 27u) << 52) * piper_from_bits((m - half - 27u) << 52);
 }
@@ -104,7 +107,7 @@ PIPER_MATH double piper_exp(double x) {
 PIPER_MATH float piper_exp(float x) {
   x = x < -106.0f ? -106.0f : x;
   x = x > 89.0f ? 89.0f : x;
-  const float magic = 12582912.0f; /* 1.5 * 2^23 */
+  const float magic = 12582912.0f; // 1.5 * 2^23
   const float shifted = x * 1.44269504088896341f + magic;
   const float n = shifted - magic;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -120,14 +123,15 @@ PIPER_MATH float piper_exp(float x) {
   return p * piper_from_bits((half - 23u) << 23) * piper_from_bits((m - half - 23u) << 23);
 }
 
-/* ---- log: x = 2^k (1 + f), sqrt(1/2) < 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) (the method of FreeBSD's msun) ---- */
+// ---- log: x = 2^k (1 + f), sqrt(1/2) < 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) (the method
+// of FreeBSD's msun) ----
 
 PIPER_MATH double piper_log(double x) {
   const bool subnormal = x < 2.2250738585072014e-308;
   const double y = subnormal ? x * 18014398509481984.0 : x;
   const piper_u64 bits = piper_bits(y);
   const piper_u64 shifted = bits - 0x3fe6a09e00000000ull;
-  const piper_u64 exponent = ((shifted + 0x8000000000000000ull) >> 52) - 0x800u; /* arithmetic shift */
+  const piper_u64 exponent = ((shifted + 0x8000000000000000ull) >> 52) - 0x800u; // arithmetic shift
   const double magic = 6755399441055744.0;
   const double k = (piper_from_bits(exponent + piper_bits(magic)) - magic) - (subnormal ? 54.0 : 0.0);
   const double f = piper_from_bits(bits - (exponent << 52)) - 1.0;
@@ -143,7 +147,7 @@ PIPER_MATH double piper_log(double x) {
   p = p * z + 6.666666666666735130e-01;
   const double result = k * 6.93147180369123816490e-01 - ((half_square - (s * (half_square + p * z) + k * 1.90821492927058770002e-10)) - f);
   const double infinity = piper_infinity(x);
-  const double outside = x == 0.0 ? -infinity : (x == infinity ? infinity : x - x); /* NaN for NaN */
+  const double outside = x == 0.0 ? -infinity : (x == infinity ? infinity : x - x); // NaN for NaN
   const double negative = x < 0.0 ? piper_from_bits(0x7ff8000000000000ull) : outside;
   return (x > 0.0) & (x < infinity) ? result : negative;
 }
@@ -170,7 +174,7 @@ PIPER_MATH float piper_log(float x) {
   return (x > 0.0f) & (x < infinity) ? result : negative;
 }
 
-/* log(1 + x) for x >= 0: the quotient corrects the rounding of 1 + x. */
+// log(1 + x) for x >= 0: the quotient corrects the rounding of 1 + x.
 template <class T> PIPER_MATH T piper_log1p(T x) {
   const T sum = T(1) + x;
   const T rounded = sum - T(1);
@@ -178,11 +182,13 @@ template <class T> PIPER_MATH T piper_log1p(T x) {
   return rounded == T(0) ? x : (sum == piper_infinity(x) ? sum : result);
 }
 
-/* ---- sin, cos: x = n pi / 2 + r, |r| <= pi / 4; pi / 2 in parts whose products with n are exact up to n = 2^27 ------ */
+// ---- sin, cos: x = n pi / 2 + r, |r| <= pi / 4; pi / 2 in parts whose products with n are exact
+// up to n = 2^27 ------
 
-/* Returns r; the quarter is n mod 4. Beyond 2^27 the result is NaN, as for infinities, because the remainder of the angle is not computed. */
+// Returns r; the quarter is n mod 4. Beyond 2^27 the result is NaN, as for infinities, because the
+// remainder of the angle is not computed.
 PIPER_MATH double piper_quarter_turns(double x, piper_u64* quarter) {
-  const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+  const double magic = 6755399441055744.0; // 1.5 * 2^52: adding it rounds to an integer
   const double shifted = x * 6.36619772367581382433e-01 + magic;
   const double n = shifted - magic;
   const double high = (x - n * 1.5707963109016418) - n * 1.5893254712295857e-08;
@@ -190,7 +196,7 @@ PIPER_MATH double piper_quarter_turns(double x, piper_u64* quarter) {
   *quarter = piper_bits(shifted) & 3u;
   return piper_abs(x) <= 134217728.0 ? r : piper_from_bits(0x7ff8000000000000ull);
 }
-/* FreeBSD's polynomials for |r| <= pi / 4. */
+// FreeBSD's polynomials for |r| <= pi / 4.
 PIPER_MATH double piper_sin_of_quarter(double r) {
   const double z = r * r;
   double p = 1.58969099521155010221e-10;
@@ -230,11 +236,13 @@ PIPER_MATH double piper_cos(double x) {
 PIPER_MATH float piper_sin(float x) { return (float)piper_sin((double)x); }
 PIPER_MATH float piper_cos(float x) { return (float)piper_cos((double)x); }
 
-/* ---- sigmoid, tanh, erf ---------------------------------------------------------------------------------------- */
+// ---- sigmoid, tanh, erf
+// ----------------------------------------------------------------------------------------
 
 template <class T> PIPER_MATH T piper_sigmoid(T x) { return T(1) / (T(1) + piper_exp(-x)); }
-/* log(1 + exp(x)) without overflow. */
-template <class T> PIPER_MATH T piper_softplus(T x) { return (x > T(0) ? x : (x == x ? T(0) : x)) + piper_log1p(piper_exp(-piper_abs(x))); }
+// log(1 + exp(x)) without overflow.
+template <class T>
+PIPER_MATH T piper_softplus(T x) { return (x > T(0) ? x : (x == x ? T(0) : x)) + piper_log1p(piper_exp(-piper_abs(x))); }
 
 PIPER_MATH double piper_tanh(double x) {
   const double z = x * x;
@@ -257,7 +265,8 @@ PIPER_MATH float piper_tanh(float x) {
   return piper_copysign(piper_abs(x) > 0.625f ? far : near_zero, x);
 }
 
-/* Rational approximations of Cephes: erf(x) = x T(x^2) / U(x^2) below 1, 1 - exp(-x^2) P(x) / Q(x) above. */
+// Rational approximations of Cephes: erf(x) = x T(x^2) / U(x^2) below 1, 1 - exp(-x^2) P(x) / Q(x)
+// above.
 PIPER_MATH double piper_erf(double x) {
   const double a = piper_abs(x);
   const double z = x * x;
@@ -272,7 +281,7 @@ PIPER_MATH double piper_erf(double x) {
   u = u * z + 2.26290000613890934246e4;
   u = u * z + 4.92673942608635921086e4;
   const double near_zero = x * (t / u);
-  const double b = a > 6.5 ? 6.5 : a; /* beyond, erf rounds to 1 */
+  const double b = a > 6.5 ? 6.5 : a; // beyond, erf rounds to 1
   double p = 2.46196981473530512524e-10;
   p = p * b + 5.64189564831068821977e-1;
   p = p * b + 7.46321056442269912687e0;
@@ -294,7 +303,7 @@ PIPER_MATH double piper_erf(double x) {
   return x != x ? x : (a > 1.0 ? far : near_zero);
 }
 
-/* One rational function over the clamped argument. */
+// One rational function over the clamped argument.
 PIPER_MATH float piper_erf(float x) {
   x = x < -4.0f ? -4.0f : x;
   x = x > 4.0f ? 4.0f : x;
@@ -314,11 +323,13 @@ PIPER_MATH float piper_erf(float x) {
   return x * (p / q);
 }
 
-/* ---- activations and their adjoints ---------------------------------------------------------------------------- */
+// ---- activations and their adjoints
+// ----------------------------------------------------------------------------
 
 template <class T> PIPER_MATH T piper_relu(T x) { return x < T(0) ? T(0) : x; }
 template <class T> PIPER_MATH T piper_relu_grad(T x, T dy) { return x > T(0) ? dy : T(0); }
-template <class T> PIPER_MATH T piper_gelu(T x) { return T(0.5) * x * (T(1) + piper_erf(x * T(0.70710678118654752440))); }
+template <class T>
+PIPER_MATH T piper_gelu(T x) { return T(0.5) * x * (T(1) + piper_erf(x * T(0.70710678118654752440))); }
 template <class T> PIPER_MATH T piper_gelu_grad(T x, T dy) {
   const T cdf = T(0.5) * (T(1) + piper_erf(x * T(0.70710678118654752440)));
   const T density = T(0.39894228040143267794) * piper_exp(T(-0.5) * x * x);
@@ -330,15 +341,18 @@ template <class T> PIPER_MATH T piper_silu_grad(T x, T dy) {
   return dy * (s * (T(1) + x * (T(1) - s)));
 }
 
-/* ---- shorter ones for operations on bf16 ------------------------------------------------------------------------ */
+// ---- shorter ones for operations on bf16
+// ------------------------------------------------------------------------
 
-/* For 16-bit numbers the functions above would make a GPU wait for arithmetic instead of memory. The ones below are polynomials in fused multiply-adds,
- * which IEEE defines, so the bits are the same on every processor here, too. Their relative errors are at most 2^-16 for results of at least 2^-100; the
- * absolute errors of gelu and its adjoint also reach 1.5e-6 max(1, |x|) and 4e-6 |dy|. */
+// For 16-bit numbers the functions above would make a GPU wait for arithmetic instead of memory.
+// The ones below are polynomials in fused multiply-adds, which IEEE defines, so the bits are the
+// same on every processor here, too. Their relative errors are at most 2^-16 for results of at
+// least 2^-100; the absolute errors of gelu and its adjoint also reach 1.5e-6 max(1, |x|) and 4e-6
+// |dy|.
 
 #ifdef __CUDACC__
 PIPER_MATH float piper_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-/* NaN stays NaN. */
+// NaN stays NaN.
 PIPER_MATH float piper_clamp(float x, float low, float high) {
   float above, inside;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(above) : "f"(x), "f"(low));
@@ -353,10 +367,12 @@ PIPER_MATH float piper_clamp(float x, float low, float high) {
 }
 #endif
 
-/* 2^n 2^r, |r| <= 1/2, as 2^(n - 1) times a polynomial for 2 2^r: n reaches 128, and below -125 the first factor is 0. */
+// 2^n 2^r, |r| <= 1/2, as 2^(n - 1) times a polynomial for 2 2^r: n reaches 128, and below -125 the
+// first factor is 0.
 PIPER_MATH float piper_bf16_exp(float x) {
   x = piper_clamp(x, -87.5f, 89.0f);
-  const float magic = 12583038.0f; /* 1.5 * 2^23 + 126: the last bits of the sum are the exponent of 2^(n - 1) */
+  // 1.5 * 2^23 + 126: the last bits of the sum are the exponent of 2^(n - 1).
+  const float magic = 12583038.0f;
   const float shifted = piper_fma(x, 1.44269504f, magic);
   const float r = piper_fma(x, 1.44269504f, magic - shifted);
   float p = 1.91656128e-2f;
@@ -367,15 +383,15 @@ PIPER_MATH float piper_bf16_exp(float x) {
   return p * piper_from_bits(piper_bits(shifted) << 23);
 }
 
-/* Improves an estimate of 1 / d: its error e becomes e^3. */
+// Improves an estimate of 1 / d: its error e becomes e^3.
 PIPER_MATH float piper_bf16_inverse(float d, float estimate) {
   const float e = piper_fma(-d, estimate, 1.0f);
   return piper_fma(estimate, piper_fma(e, e, e), estimate);
 }
-/* 1 / d, 1 <= d <= 2 */
+// 1 / d, 1 <= d <= 2
 PIPER_MATH float piper_bf16_inverse(float d) { return piper_bf16_inverse(d, piper_fma(piper_fma(0.323231906f, d, -1.45454459f), d, 2.12121129f)); }
 
-/* 1 / (1 + exp(-|x|)) and its difference to 1, each without cancellation. */
+// 1 / (1 + exp(-|x|)) and its difference to 1, each without cancellation.
 struct piper_bf16_shares {
   float high, low;
 };
@@ -394,7 +410,7 @@ PIPER_MATH float piper_bf16_silu_grad(float x, float dy) {
   return dy * piper_fma(x, of.low * of.high, x < 0.0f ? of.low : of.high);
 }
 
-/* log(1 + e) = e p(e) */
+// log(1 + e) = e p(e)
 PIPER_MATH float piper_bf16_softplus(float x) {
   const float e = piper_bf16_exp(-piper_abs(x));
   float p = -2.38692816e-2f;
@@ -406,7 +422,7 @@ PIPER_MATH float piper_bf16_softplus(float x) {
   return piper_fma(p, e, x > 0.0f ? x : 0.0f);
 }
 
-/* Beyond 4 the result rounds to 1. */
+// Beyond 4 the result rounds to 1.
 PIPER_MATH float piper_bf16_tanh(float x) {
   x = piper_clamp(x, -4.0f, 4.0f);
   const float z = x * x;
@@ -416,7 +432,8 @@ PIPER_MATH float piper_bf16_tanh(float x) {
   return x * p * piper_fma(rough, piper_fma(-q, rough, 1.0f), rough);
 }
 
-/* The normal distribution is 1/2 + x p(x^2) up to 5; beyond that the sum grows, and is clamped to [0, 1]. t is in [-1, 1]. */
+// The normal distribution is 1/2 + x p(x^2) up to 5; beyond that the sum grows, and is clamped to
+// [0, 1]. t is in [-1, 1].
 PIPER_MATH float piper_bf16_gelu(float x) {
   const float t = piper_fma(x * x, 0.08f, -1.0f);
   float p = 0.000608722155f;
@@ -434,7 +451,7 @@ PIPER_MATH float piper_bf16_gelu(float x) {
   p = piper_fma(p, t, 0.141363785f);
   return x * (piper_clamp(x * p, -0.5f, 0.5f) + 0.5f);
 }
-/* The slope, which is 0 or 1 from 5.2 on, has the same form. */
+// The slope, which is 0 or 1 from 5.2 on, has the same form.
 PIPER_MATH float piper_bf16_gelu_grad(float x, float dy) {
   x = piper_clamp(x, -5.2f, 5.2f);
   const float t = piper_fma(x * x, 0.0739644989f, -1.0f);
@@ -455,7 +472,8 @@ PIPER_MATH float piper_bf16_gelu_grad(float x, float dy) {
   return dy * piper_fma(x, p, 0.5f);
 }
 
-/* ---- joining the 16 partial results of a row: lane l with l + 8, then 4, 2, 1 --------------------------------------- */
+// ---- joining the 16 partial results of a row: lane l with l + 8, then 4, 2, 1
+// ---------------------------------------
 
 template <class T> PIPER_MATH T piper_join_sum(const T* lanes) {
   T a[8], b[4];
@@ -470,7 +488,8 @@ template <class T> PIPER_MATH T piper_join_max(const T* lanes) {
   return piper_max(piper_max(b[0], b[2]), piper_max(b[1], b[3]));
 }
 
-/* ---- random numbers: Philox 4x32-10, a function of (seed, purpose, step, sample, name, element) ------------------- */
+// ---- random numbers: Philox 4x32-10, a function of (seed, purpose, step, sample, name, element)
+// -------------------
 
 enum { PIPER_RANDOM_INIT = 0, PIPER_RANDOM_DROPOUT = 1, PIPER_RANDOM_DATA = 2 };
 
@@ -497,14 +516,14 @@ PIPER_MATH piper_philox piper_philox_4x32(piper_u32 c0, piper_u32 c1, piper_u32 
   return result;
 }
 
-/* FNV-1a, 64 bits. */
+// FNV-1a, 64 bits.
 PIPER_MATH piper_u64 piper_name_hash(const char* name, piper_u64 length) {
   piper_u64 hash = 0xcbf29ce484222325ull;
   for (piper_u64 i = 0; i < length; ++i) hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3ull;
   return hash;
 }
 
-/* The key of one stream of elements. */
+// The key of one stream of elements.
 PIPER_MATH piper_random_key piper_stream_key(piper_u64 seed, piper_u32 purpose, piper_u64 step, piper_u64 sample, piper_u64 name_hash) {
   const piper_random_key root = {(piper_u32)seed, (piper_u32)(seed >> 32)};
   const piper_philox a = piper_philox_4x32((piper_u32)name_hash, (piper_u32)(name_hash >> 32), purpose, (piper_u32)(step >> 32), root);
@@ -514,14 +533,15 @@ PIPER_MATH piper_random_key piper_stream_key(piper_u64 seed, piper_u32 purpose, 
   return key;
 }
 
-/* Four elements share a draw. */
+// Four elements share a draw.
 PIPER_MATH piper_u32 piper_random_u32(piper_random_key key, piper_u64 element) {
   const piper_philox four = piper_philox_4x32((piper_u32)(element >> 2), (piper_u32)(element >> 34), 0u, 0u, key);
   const piper_u32 low = (element & 1u) != 0 ? four.word[1] : four.word[0], high = (element & 1u) != 0 ? four.word[3] : four.word[2];
   return (element & 2u) != 0 ? high : low;
 }
-/* The random numbers of `count` neighbours; `count` and `first` are multiples of 4. */
-template <int count> PIPER_MATH void piper_random_u32s(piper_random_key key, piper_u64 first, piper_u32* to) {
+// The random numbers of `count` neighbours; `count` and `first` are multiples of 4.
+template <int count>
+PIPER_MATH void piper_random_u32s(piper_random_key key, piper_u64 first, piper_u32* to) {
   for (int e = 0; e < count; e += 4) {
     const piper_u64 number = (first >> 2) + (piper_u64)(e / 4);
     const piper_philox four = piper_philox_4x32((piper_u32)number, (piper_u32)(number >> 32), 0u, 0u, key);
@@ -532,18 +552,19 @@ PIPER_MATH piper_u64 piper_random_u64(piper_random_key key, piper_u64 element) {
   const piper_philox p = piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
   return (piper_u64)p.word[0] | ((piper_u64)p.word[1] << 32);
 }
-/* [0, 1) with 53 bits. */
+// [0, 1) with 53 bits.
 PIPER_MATH double piper_random_uniform(piper_random_key key, piper_u64 element) {
   return (double)(piper_random_u64(key, element) >> 11) * 1.11022302462515654042e-16;
 }
-/* Mean 0, variance 1 (Box and Muller), in double whatever the parameter's type, so that types agree up to rounding. */
+// Mean 0, variance 1 (Box and Muller), in double whatever the parameter's type, so that types agree
+// up to rounding.
 PIPER_MATH double piper_random_normal(piper_random_key key, piper_u64 element) {
   const piper_philox p = piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
   const piper_u64 first = (piper_u64)p.word[0] | ((piper_u64)p.word[1] << 32);
   const piper_u64 second = (piper_u64)p.word[2] | ((piper_u64)p.word[3] << 32);
-  const double u = ((double)(first >> 11) + 1.0) * 1.11022302462515654042e-16; /* (0, 1] */
-  const double turn = (double)(second >> 11) * 1.11022302462515654042e-16 - 0.5; /* [-1/2, 1/2) */
-  /* cos(2 pi turn) = sin(2 pi (1/4 - |turn|)), its argument in [-pi/2, pi/2] */
+  const double u = ((double)(first >> 11) + 1.0) * 1.11022302462515654042e-16; // (0, 1]
+  const double turn = (double)(second >> 11) * 1.11022302462515654042e-16 - 0.5; // [-1/2, 1/2)
+  // cos(2 pi turn) = sin(2 pi (1/4 - |turn|)), its argument in [-pi/2, pi/2]
   const double a = 6.28318530717958647693 * (0.25 - piper_abs(turn));
   const double z = a * a;
   double s = 8.2206352466243297e-18 - z * 1.9572941063391263e-20;
@@ -559,7 +580,7 @@ PIPER_MATH double piper_random_normal(piper_random_key key, piper_u64 element) {
   return piper_sqrt(-2.0 * piper_log(u)) * sine;
 }
 
-/* The first value of an element of a parameter. `kind`: a PiperInitKind (runtime/abi.h). */
+// The first value of an element of a parameter. `kind`: a PiperInitKind (runtime/abi.h).
 PIPER_MATH double piper_first_value(piper_u32 kind, double scale, piper_random_key key, piper_u64 element) {
   switch (kind) {
     case 0: return scale * piper_random_normal(key, element);
@@ -570,9 +591,11 @@ PIPER_MATH double piper_first_value(piper_u32 kind, double scale, piper_random_k
   }
 }
 
-/* Dropout of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). `drawn`: its random number. */
+// Dropout of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). `drawn`: its
+// random number.
 template <class T> PIPER_MATH T piper_kept(T x, double rate, piper_u32 drawn) {
   const double threshold = rate * 4294967296.0;
   return (double)drawn >= threshold ? x * T(1.0 / (1.0 - rate)) : T(0);
 }
-template <class T> PIPER_MATH T piper_dropout(T x, double rate, piper_random_key key, piper_u64 element) { return piper_kept(x, rate, piper_random_u32(key, element)); }
+template <class T>
+PIPER_MATH T piper_dropout(T x, double rate, piper_random_key key, piper_u64 element) { return piper_kept(x, rate, piper_random_u32(key, element)); }

@@ -14,24 +14,30 @@
 
 namespace piper::runtime {
 
-/// The library for matrix products and attention: LibTorch, with products of MKL, of oneDNN or of whichever is faster on this processor, or Piper's own loops.
+/// The library for matrix products and attention: LibTorch, with products of MKL, of oneDNN or of
+/// whichever is faster on this processor, or Piper's own loops.
 enum class Math : std::uint8_t { automatic, mkl, onednn, builtin };
 
 struct Options {
   std::uint32_t threads = 1;       // threads of one device inside a library call
   Math math = Math::automatic;
   std::string plugin_folder;       // the folder of the plugins; empty: beside the executable
-  double stall_seconds = 300;      // a run in which nothing has moved for this long is ended; 0: never
-  std::uint32_t spin = 200;        // polls before a thread sleeps; 0 on a machine with fewer cores than threads
+  // A run in which nothing has moved for this long is ended; 0: never.
+  double stall_seconds = 300;
+  // Polls before a thread sleeps; 0 on a machine with fewer cores than threads.
+  std::uint32_t spin = 200;
   bool openmp_waits_as_set = false;  // the environment sets how OpenMP's threads wait for work
   bool huge_pages = true;          // ask for huge pages for the arenas
   bool builtin_attention = false;      // on CUDA attention always uses Piper's own kernels
   bool cuda_graphs = true;         // on CUDA steps are captured as graphs, after the first two
   bool cuda_deterministic = true;  // on CUDA flash attention adds its gradients in one order
-  std::uint32_t meet_seconds = 300;  // how long the processes of a run wait for each other before step 1
-  bool check_memory = false;       // poison the arenas, guard their ends, count the bytes that are written
+  // How long the processes of a run wait for each other before step 1.
+  std::uint32_t meet_seconds = 300;
+  // Poison the arenas, guard their ends, count the bytes that are written.
+  bool check_memory = false;
 
-  /// Reads the variables of the table from `environment` (null-terminated, `NAME=value`); the failure names the variable.
+  /// Reads the variables of the table from `environment` (null-terminated, `NAME=value`); the
+  /// failure names the variable.
   std::optional<Failure> read_environment(const char* const* environment);
 };
 

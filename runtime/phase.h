@@ -10,7 +10,8 @@ namespace piper::runtime {
 /// Which of the two programs of a rank runs. Both share the state part of the arena.
 enum class Phase : std::uint8_t { training, evaluation };
 
-/// The tables of a rank in a phase, and nothing else of the rank; without a program if the phase has none.
+/// The tables of a rank in a phase, and nothing else of the rank; without a program if the phase
+/// has none.
 inline PiperRank in_phase(const PiperJobRank& rank, Phase phase) {
   PiperRank rank_state{};
   const bool training = phase == Phase::training;

@@ -104,7 +104,8 @@ class LibraryFile {
   std::vector<Elf64_Phdr> segments_;
 };
 
-/// The folders in which the loader looks for libraries of any file: LD_LIBRARY_PATH at the start of the process, and its own folders.
+/// The folders in which the loader looks for libraries of any file: LD_LIBRARY_PATH at the start of
+/// the process, and its own folders.
 std::vector<std::string> folders_of_loader() {
   void* const self = dlopen(nullptr, RTLD_NOW);
   Dl_serinfo size{};

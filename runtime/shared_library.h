@@ -19,12 +19,14 @@ inline std::string loader_error() {
   return said != nullptr ? said : "no reason given";
 }
 
-/// The reason why the file, or a library that the loader opens with it, is truncated: `/opt/torch/lib/libc10.so` is cut off: 100000 bytes of 1335544. Empty if
-/// all are complete, and if the file cannot be read: dlopen reports that.
+/// The reason why the file, or a library that the loader opens with it, is truncated:
+/// `/opt/torch/lib/libc10.so` is cut off: 100000 bytes of 1335544. Empty if all are complete, and
+/// if the file cannot be read: dlopen reports that.
 std::string broken_library(const std::string& path);
 
-/// dlopen, for names and for paths. Refuses a path if its file, or that of a library it needs, is truncated: the loader would map it, and the process would die
-/// of SIGBUS at the first missing page. On failure the result is null, and the reason names the file.
+/// dlopen, for names and for paths. Refuses a path if its file, or that of a library it needs, is
+/// truncated: the loader would map it, and the process would die of SIGBUS at the first missing
+/// page. On failure the result is null, and the reason names the file.
 void* open_shared_library(const std::string& path, int flags, std::string& reason);
 
 class LibraryFunctions {

@@ -33,7 +33,8 @@ const char* flash_refusal(const PiperAttend& call) {
   if (call.width != call.value_width) return "values have another width than keys";
   if (call.width % 8 != 0) return "the width is no multiple of 8";
   if (call.width > kWidest) return "heads are wider than 256";
-  // One query for several heads of one key head is rearranged by copies; that is a case of inference.
+  // One query for several heads of one key head is rearranged by copies; that is a case of
+  // inference.
   return call.seq > 1 || call.heads == call.kv_heads ? nullptr : "one query has several heads per key head";
 }
 
@@ -47,8 +48,9 @@ const char* efficient_refusal(const PiperAttend& call) {
   return call.batch <= kMaxBatches && call.heads <= kMaxBatches ? nullptr : "there are more than 65535 samples or heads";
 }
 
-/// The number of parts into which the forward flash kernels divide the keys on a GPU with this many block slots (num_splits_heuristic of
-/// flash_api.cpp): the fewest with 85 % of the best use of the last wave.
+/// The number of parts into which the forward flash kernels divide the keys on a GPU with this many
+/// block slots (num_splits_heuristic of flash_api.cpp): the fewest with 85 % of the best use of the
+/// last wave.
 std::int64_t key_parts(std::int64_t blocks, std::int64_t places, std::int64_t key_blocks) {
   if (static_cast<double>(blocks) >= 0.8 * static_cast<double>(places)) return 1;
   const std::int64_t most = std::min({std::int64_t{128}, places, key_blocks});
@@ -76,7 +78,8 @@ std::int64_t most_key_parts(const PiperAttend& call) {
   return most;
 }
 
-/// mha_fwd of flash_api.cpp, without dropout: sums of parts, then an unused random state, of two numbers and of one.
+/// mha_fwd of flash_api.cpp, without dropout: sums of parts, then an unused random state, of two
+/// numbers and of one.
 std::uint64_t flash_workspace(const PiperAttend& call) {
   Pieces pieces;
   if (const std::int64_t parts = most_key_parts(call); parts > 1) {
@@ -89,8 +92,8 @@ std::uint64_t flash_workspace(const PiperAttend& call) {
   return pieces.bytes();
 }
 
-/// mha_bwd: row sums, a partial dq per group of blocks that add to it, so that the order of additions is fixed; keys' gradients per query head if
-/// query heads share key heads.
+/// mha_bwd: row sums, a partial dq per group of blocks that add to it, so that the order of
+/// additions is fixed; keys' gradients per query head if query heads share key heads.
 std::uint64_t flash_grad_workspace(const PiperAttend& call) {
   const std::int64_t rows = round_up(call.seq, 128) * call.batch * call.heads;
   Pieces pieces;
@@ -100,7 +103,8 @@ std::uint64_t flash_grad_workspace(const PiperAttend& call) {
   return pieces.bytes();
 }
 
-/// _efficient_attention_forward of attention.cu: an unused seed and offset; f32 accumulates in its output.
+/// _efficient_attention_forward of attention.cu: an unused seed and offset; f32 accumulates in its
+/// output.
 std::uint64_t efficient_workspace() {
   Pieces pieces;
   pieces.add(8);
@@ -108,8 +112,10 @@ std::uint64_t efficient_workspace() {
   return pieces.bytes();
 }
 
-/// _efficient_attention_backward of attention_backward.cu: products of output and gradient, their row sums and these transposed; then tiles of dq, each with 16 bytes of
-/// counters (kernel_backward.h: workspace_size), for blocks of 64 or 128 queries, depending on shared memory.
+/// _efficient_attention_backward of attention_backward.cu: products of output and gradient, their
+/// row sums and these transposed; then tiles of dq, each with 16 bytes of counters
+/// (kernel_backward.h: workspace_size), for blocks of 64 or 128 queries, depending on shared
+/// memory.
 std::uint64_t efficient_grad_workspace(const PiperAttend& call) {
   const std::int64_t rows = call.batch * call.seq * call.heads;
   std::int64_t tiles = 0;
@@ -128,7 +134,8 @@ std::uint64_t efficient_grad_workspace(const PiperAttend& call) {
 }  // namespace
 
 const char* attention_refusal(const PiperAttend& call) {
-  // A causal query that sees no key has no weights; LibTorch's log-sum then differs from the built-in one.
+  // A causal query that sees no key has no weights; LibTorch's log-sum then differs from the
+  // built-in one.
   if (call.causal != 0 && call.keys < call.seq) return "causal queries outnumber the keys";
   // LibTorch uses 32 bits for some positions and strides of a tensor.
   constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();

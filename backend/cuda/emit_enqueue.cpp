@@ -188,7 +188,8 @@ class Emission {
   NameScope names_{"kernels", "enqueue", "device", "rank", "stream", "action"};
   std::vector<std::string> function_of_;                     // per body
   std::vector<std::vector<const Instruction*>> calls_of_;    // per body
-  std::vector<std::uint32_t> used_, call_of_;                // bodies; per action that runs one: its number among the body's calls
+  // Bodies; per action that runs one: its number among the body's calls.
+  std::vector<std::uint32_t> used_, call_of_;
   std::size_t next_call_ = 0;
   CallDescriptions descriptions_;
   std::string out_;

@@ -1,8 +1,9 @@
 #pragma once
-// The enqueuing function of a role as C++: a function per body that launches its kernels and library calls, and one that runs the actions in issue
-// order.
+// The enqueuing function of a role as C++: a function per body that launches its kernels and
+// library calls, and one that runs the actions in issue order.
 //
-// Guarantees: includes only runtime/device_abi.h; has no rank constants; kernels are numbered as KernelSet::list().
+// Guarantees: includes only runtime/device_abi.h; has no rank constants; kernels are numbered as
+// KernelSet::list().
 
 #include <string>
 #include <vector>

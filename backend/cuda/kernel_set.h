@@ -1,7 +1,9 @@
 #pragma once
-// The CUDA kernels of a program: one source for NVRTC, a table of its kernels, and for every body the calls that run it, in order.
+// The CUDA kernels of a program: one source for NVRTC, a table of its kernels, and for every body
+// the calls that run it, in order.
 //
-// Guarantees: equal loop nests of all bodies are one kernel; the source includes only prelude.h and kernel_math.h.
+// Guarantees: equal loop nests of all bodies are one kernel; the source includes only prelude.h and
+// kernel_math.h.
 //
 //   KernelSet kernels;
 //   for (const BodyStep& step : kernels.add(body)) ...;   // launch kernels.list()[step.kernel] with step.arguments
@@ -37,7 +39,8 @@ struct KernelEntry {
   Launch launch;
   std::int64_t shared_bytes = 0;   // static shared memory of a block
   std::int64_t bytes = 0;          // bytes of its buffers, once each
-  std::int64_t operations = 0;     // flops of its statements, by the op table's cost, times the elements or rows that execute them
+  // Flops of its statements, by the op table's cost, times the elements or rows that execute them.
+  std::int64_t operations = 0;
 };
 
 /// One call of a body.

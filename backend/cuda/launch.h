@@ -18,8 +18,8 @@ Launch launch_of(const Kernel& kernel);
 /// form rows: number of rows per block, a power of two.
 std::int64_t rows_per_block(const Kernel& kernel);
 
-/// The loops that are distributed over blocks and threads: all of them for elements; those of the result, including parts, for sums; positions of the
-/// index for order, scatter and join.
+/// The loops that are distributed over blocks and threads: all of them for elements; those of the
+/// result, including parts, for sums; positions of the index for order, scatter and join.
 std::int64_t spread_loops(const Kernel& kernel);
 
 /// form sums: the number of row loops of the results; the others run in order.

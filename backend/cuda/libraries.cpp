@@ -49,8 +49,8 @@ Found find_library(const Environment& environment, const char* name, const char*
   return found;
 }
 
-/// `2.11.0+cu130`, as a wheel's version.py or an archive's build-version says; the library itself would have to be loaded, which is half a
-/// gigabyte.
+/// `2.11.0+cu130`, as a wheel's version.py or an archive's build-version says; the library itself
+/// would have to be loaded, which is half a gigabyte.
 std::string torch_version(const fs::path& folder) {
   std::string line;
   if (std::ifstream archive(folder / "build-version"); std::getline(archive, line)) return line;
@@ -85,8 +85,10 @@ struct DeviceFunctions {
 };
 
 Gpu describe(const DeviceFunctions& cuda, int gpu, int gpus) {
-  constexpr int kMajor = 75, kMinor = 76;                          // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
-  constexpr int kPerformanceRank = 1, kNativeAtomicSupported = 3;  // CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, _NATIVE_ATOMIC_SUPPORTED
+  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR.
+  constexpr int kMajor = 75, kMinor = 76;
+  // CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, _NATIVE_ATOMIC_SUPPORTED.
+  constexpr int kPerformanceRank = 1, kNativeAtomicSupported = 3;
   Gpu made;
   char name[256] = {}, bus[32] = {};
   int major = 0, minor = 0;
@@ -115,7 +117,8 @@ std::vector<std::string> cuda_folders(const Environment& environment) {
   std::vector<std::string> folders;
   const auto add = [&](const std::string& root) {
     if (root.empty()) return;
-    // A toolkit, a folder with `nvidia` from wheels, or its `nvidia/cu13`, which has NCCL beside it.
+    // A toolkit, a folder with `nvidia` from wheels, or its `nvidia/cu13`, which has NCCL beside
+    // it.
     for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib", "/../nccl/lib"}) folders.push_back(root + below);
   };
   const std::string chosen = variable(environment, "PIPER_CUDA_PATH");

@@ -1,5 +1,6 @@
 #pragma once
-// NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. Its functions are declared in nvrtc_functions.def.
+// NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. Its functions
+// are declared in nvrtc_functions.def.
 //
 //   std::string reason;
 //   if (const auto nvrtc = Nvrtc::open(environment, reason)) {

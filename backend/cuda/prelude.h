@@ -1,6 +1,8 @@
 #pragma once
-/* The prelude of generated CUDA kernels, after runtime/kernel_math.h: types for which NVRTC has no header, pieces of memory that one thread moves at once, and
- * joining partial results in the order of `Lanes` (backend/kernel/kernel.h). Compiled by NVRTC, and by a host compiler after tests/cuda/host_shim.h. */
+// The prelude of generated CUDA kernels, after runtime/kernel_math.h: types for which NVRTC has no
+// header, pieces of memory that one thread moves at once, and joining partial results in the order
+// of `Lanes` (backend/kernel/kernel.h). Compiled by NVRTC, and by a host compiler after
+// tests/cuda/host_shim.h.
 
 typedef int int32_t;
 typedef long long int64_t;
@@ -9,18 +11,22 @@ typedef unsigned long long uint64_t;
 
 #define PIPER_DEVICE __device__ static __forceinline__
 
-/* The key of kernels with random numbers; the runtime writes it into device memory before a step, so that a captured graph need not change. */
+// The key of kernels with random numbers; the runtime writes it into device memory before a step,
+// so that a captured graph need not change.
 struct piper_draw {
   uint64_t seed, step;
 };
 
-template <class T, int count> struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) piper_tile {
+template <class T, int count>
+struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) piper_tile {
   T at[count];
 };
-template <int count, class T> PIPER_DEVICE piper_tile<T, count> piper_read(const T* from) { return *(const piper_tile<T, count>*)from; }
-template <class T, int count> PIPER_DEVICE void piper_write(T* to, const piper_tile<T, count>& tile) { *(piper_tile<T, count>*)to = tile; }
+template <int count, class T>
+PIPER_DEVICE piper_tile<T, count> piper_read(const T* from) { return *(const piper_tile<T, count>*)from; }
+template <class T, int count>
+PIPER_DEVICE void piper_write(T* to, const piper_tile<T, count>& tile) { *(piper_tile<T, count>*)to = tile; }
 
-/* An index out of range was reported by an earlier check; it must not be followed. */
+// An index out of range was reported by an earlier check; it must not be followed.
 PIPER_DEVICE int64_t piper_within(int64_t index, int64_t count) { return (uint64_t)index < (uint64_t)count ? index : 0; }
 
 struct piper_sum {
@@ -33,11 +39,11 @@ struct piper_first {
   template <class T> PIPER_DEVICE T join(T low, T high) { return low <= high ? low : high; }
 };
 
-/* The lanes of a row that are in one warp; they are neighbours and may be fewer than 32. */
+// The lanes of a row that are in one warp; they are neighbours and may be fewer than 32.
 template <int lanes> PIPER_DEVICE uint32_t piper_row_mask() {
   return lanes >= 32 ? 0xffffffffu : ((1u << (lanes & 31)) - 1u) << (threadIdx.x & 31u & ~(unsigned)(lanes - 1));
 }
-/* Every lane gets the result. */
+// Every lane gets the result.
 template <class Join, int lanes, class T> PIPER_DEVICE T piper_join_warp(T value) {
   const uint32_t mask = piper_row_mask<lanes>();
 #pragma unroll
@@ -47,7 +53,7 @@ template <class Join, int lanes, class T> PIPER_DEVICE T piper_join_warp(T value
   }
   return value;
 }
-/* `partial` has room for one value per warp, and is used only for this join. */
+// `partial` has room for one value per warp, and is used only for this join.
 template <class Join, int lanes, class T> PIPER_DEVICE T piper_join_row(T value, T* partial) {
   if (lanes <= 32) return piper_join_warp<Join, (lanes < 32 ? lanes : 32)>(value);
   value = piper_join_warp<Join, 32>(value);
@@ -55,7 +61,7 @@ template <class Join, int lanes, class T> PIPER_DEVICE T piper_join_row(T value,
   __syncthreads();
   constexpr int warps = lanes <= 32 ? 1 : lanes / 32;
   value = partial[threadIdx.x & (warps - 1)];
-  /* Warps of a row: every group of `warps` lanes has all of their values. */
+  // Warps of a row: every group of `warps` lanes has all of their values.
 #pragma unroll
   for (int distance = warps / 2; distance > 0; distance /= 2) {
     const T other = __shfl_xor_sync(0xffffffffu, value, distance, 32);
@@ -64,16 +70,19 @@ template <class Join, int lanes, class T> PIPER_DEVICE T piper_join_row(T value,
   return value;
 }
 
-/* ---- the positions of an index in the order of its values ------------------------------------------------------ */
+// ---- the positions of an index in the order of its values
+// ------------------------------------------------------
 
 template <int digits> struct piper_order_state {
-  uint32_t before[digits];            /* positions with a smaller digit, and those of tiles that are done */
+  // Positions with a smaller digit, and those of tiles that are done.
+  uint32_t before[digits];
   uint32_t sums[digits];
-  uint32_t last[32], carry;           /* the last first place of each warp, and of the tiles before */
+  uint32_t last[32], carry;           // the last first place of each warp, and of the tiles before
 };
 
-/* Exclusive prefix sums of `before` in log steps. Needs at least one warp of threads. */
-template <int threads, int digits> PIPER_DEVICE void piper_sums_below(piper_order_state<digits>& state) {
+// Exclusive prefix sums of `before` in log steps. Needs at least one warp of threads.
+template <int threads, int digits>
+PIPER_DEVICE void piper_sums_below(piper_order_state<digits>& state) {
   uint32_t* from = state.before;
   uint32_t* to = state.sums;
   for (int distance = 1; distance < digits; distance *= 2) {
@@ -83,7 +92,7 @@ template <int threads, int digits> PIPER_DEVICE void piper_sums_below(piper_orde
     from = to;
     to = kept;
   }
-  /* `from` has inclusive sums. */
+  // `from` has inclusive sums.
   for (int d = threadIdx.x; d < digits; d += threads) to[d] = d == 0 ? 0u : from[d - 1];
   __syncthreads();
   if (to != state.before) {
@@ -92,8 +101,10 @@ template <int threads, int digits> PIPER_DEVICE void piper_sums_below(piper_orde
   }
 }
 
-/* A block sorts positions by the digits of their index, lowest digit first (stable). Then order[positions...] has the number of each position among those of its index. */
-template <int threads, int passes, class Index> PIPER_DEVICE void piper_order(int64_t positions, int64_t* order, Index index_of) {
+// A block sorts positions by the digits of their index, lowest digit first (stable). Then
+// order[positions...] has the number of each position among those of its index.
+template <int threads, int passes, class Index>
+PIPER_DEVICE void piper_order(int64_t positions, int64_t* order, Index index_of) {
   constexpr int digits = 256, warps = threads / 32;
   __shared__ piper_order_state<digits> state;
   __shared__ uint32_t counts[warps][digits];
@@ -154,7 +165,8 @@ template <int threads, int passes, class Index> PIPER_DEVICE void piper_order(in
   }
 }
 
-/* The number of places from `slot` on, at most `limit`, that belong to the same index: their numbers are consecutive. */
+// The number of places from `slot` on, at most `limit`, that belong to the same index: their
+// numbers are consecutive.
 template <class I> PIPER_DEVICE I piper_run(const int64_t* place, I positions, I slot, I limit) {
   I low = 1, high = positions - slot < limit ? positions - slot : limit;
   while (low < high) {

@@ -106,7 +106,8 @@ bool CudaPrinter::in_tile(const Statement& s) const {
   return aligned;
 }
 
-/// Whether the elements of a vector are neighbours within one sample, from a multiple of 4 on, because 4 share a draw.
+/// Whether the elements of a vector are neighbours within one sample, from a multiple of 4 on,
+/// because 4 share a draw.
 bool CudaPrinter::draws_at_once(const Statement& s) const {
   if (s.code != Code::dropout || vector_ % 4 != 0 || s.element_strides.back() != 1 || s.sample_strides.back() != 0) return false;
   return std::all_of(s.element_strides.begin(), s.element_strides.end() - 1, [](std::int64_t stride) { return stride % 4 == 0; });
@@ -157,8 +158,9 @@ void CudaPrinter::statement(std::size_t i) {
   line("const " + c_type(s.dtype) + " " + name + " = " + text + ";");
 }
 
-/// The number of threads that a multiprocessor must have room for, so that 32 KiB of loads are in flight and hide the latency of memory. 512 leave
-/// each thread 128 registers, 1024 half as many, which is too few for 64-bit numbers. Without this bound ptxas aims higher and spills.
+/// The number of threads that a multiprocessor must have room for, so that 32 KiB of loads are in
+/// flight and hide the latency of memory. 512 leave each thread 128 registers, 1024 half as many,
+/// which is too few for 64-bit numbers. Without this bound ptxas aims higher and spills.
 std::int64_t CudaPrinter::resident_threads() const {
   std::int64_t bytes = 0;
   for (const Statement& s : kernel_.statements) {
@@ -483,7 +485,8 @@ void CudaPrinter::scatter() {
   });
 }
 
-/// One block per place of the order: a block at the begin of an index with several runs adds up their sums.
+/// One block per place of the order: a block at the begin of an index with several runs adds up
+/// their sums.
 void CudaPrinter::join() {
   const Runs& runs = *kernel_.runs;
   const Statement& s = effect_of_runs();

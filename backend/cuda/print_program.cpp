@@ -23,7 +23,8 @@ std::string line(std::string call, const std::string& text) {
 
 std::string dtype_text(std::uint32_t abi) { return std::string(tensor::dtype_name(row_of(abi).dtype)); }
 
-/// `2 x 64 x 4 x 16 over 64 x 2 causal f32`: samples, queries, heads and their width; keys and their heads.
+/// `2 x 64 x 4 x 16 over 64 x 2 causal f32`: samples, queries, heads and their width; keys and
+/// their heads.
 std::string attention_shape(const PiperAttend& a) {
   return std::to_string(a.batch) + " x " + std::to_string(a.seq) + " x " + std::to_string(a.heads) + " x " + std::to_string(a.width) + " over " + std::to_string(a.keys) + " x " +
          std::to_string(a.kv_heads) + (a.value_width == a.width ? "" : " x " + std::to_string(a.value_width)) + (a.causal != 0 ? " causal " : " ") + dtype_text(a.dtype);
@@ -166,8 +167,9 @@ class CallPrinter {
     }
   }
 
-  /// One NCCL call per message part; one per shard if shards differ in size, with reduces and broadcasts; several calls are a group. Padding is
-  /// cleared first. A reduction that accumulates is made in place and then added, because NCCL does not accumulate.
+  /// One NCCL call per message part; one per shard if shards differ in size, with reduces and
+  /// broadcasts; several calls are a group. Padding is cleared first. A reduction that accumulates
+  /// is made in place and then added, because NCCL does not accumulate.
   void communicate(const PiperCommAction& comm) {
     std::uint64_t moved = 0;
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {

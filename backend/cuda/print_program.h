@@ -1,5 +1,6 @@
 #pragma once
-// The calls of a role on CUDA as text, in issue order: launches, library calls, and the NCCL calls that its ranks make.
+// The calls of a role on CUDA as text, in issue order: launches, library calls, and the NCCL calls
+// that its ranks make.
 //
 //   enqueue pp0: 26 actions on 2 streams
 //     compute 3  F.stage0.mb1  gpt.pipe:14:5  after p2p 0 of the step before
@@ -9,8 +10,8 @@
 //     p2p 0  Send.stage0.mb1  gpt.pipe:20:5  after compute 3
 //       ncclSend    2048 f32 from 9216, communicator 0
 //
-// Elements of a communication are the count argument of the call, as NCCL_DEBUG=INFO prints it: for ncclReduceScatter and ncclAllGather one member's
-// shard.
+// Elements of a communication are the count argument of the call, as NCCL_DEBUG=INFO prints it: for
+// ncclReduceScatter and ncclAllGather one member's shard.
 
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 #pragma once
-// The scratch of a matrix product of cuBLASLt. Only algorithms that need at most this much are considered.
+// The scratch of a matrix product of cuBLASLt. Only algorithms that need at most this much are
+// considered.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,8 +14,9 @@ namespace piper::backend::cuda {
 /// NVIDIA's recommendation for Hopper and later.
 inline constexpr std::uint64_t kMaxProductWorkspace = std::uint64_t{32} << 20;
 
-/// With PIPER_WORKSPACE_ALIGNMENT bytes of slack. Split-K is used only if cuBLASLt offers nothing else (runtime/cuda/cublas_lt.h), so an algorithm
-/// needs scratch of the order of its result: four times the result in f32, and at least a page.
+/// With PIPER_WORKSPACE_ALIGNMENT bytes of slack. Split-K is used only if cuBLASLt offers nothing
+/// else (runtime/cuda/cublas_lt.h), so an algorithm needs scratch of the order of its result: four
+/// times the result in f32, and at least a page.
 inline std::uint64_t product_workspace(const PiperGemm& call) {
   constexpr std::int64_t kPage = 4096;
   constexpr std::uint64_t kResults = 4;

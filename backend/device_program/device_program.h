@@ -1,8 +1,10 @@
 #pragma once
-// Device programs: the instructions of each role, as tables of plain numbers with names beside them.
+// Device programs: the instructions of each role, as tables of plain numbers with names beside
+// them.
 //
-// Guarantees: a program has no rank constants; facts that differ between the ranks of a role (members of communicators, samples, shards of buckets)
-// are read from tables of each rank (rank_tables.h). Nothing refers to the DAG, so a program may outlive it.
+// Guarantees: a program has no rank constants; facts that differ between the ranks of a role
+// (members of communicators, samples, shards of buckets) are read from tables of each rank
+// (rank_tables.h). Nothing refers to the DAG, so a program may outlive it.
 //
 //   const ProgramSet programs = make_programs(dag);     // dag.level == planned
 //   programs.roles[0].role == "pp0"
@@ -32,12 +34,17 @@ struct Instruction {
     report,       // one operand per value; the last one of a masked loss is its count, an f64
     communicate,  // an entry of its stream's table
   } kind = Kind::run;
-  std::uint32_t stream = 0, position = 0;                    // in DeviceProgram::streams; position in it
+  // In DeviceProgram::streams; position in it.
+  std::uint32_t stream = 0, position = 0;
   std::uint32_t first_wait = 0, num_waits = 0;               // into DeviceProgram::waits
-  std::uint32_t first_operand = 0, num_operands = 0;         // into DeviceProgram::operands; run: inputs, outputs, workspace if the body needs one
-  std::uint32_t body = 0, first_accumulate = 0;              // run: into ProgramSet::bodies; into DeviceProgram::accumulate, one per output
-  std::uint32_t first_interval = 0, num_intervals = 0;        // into DeviceProgram::call_intervals; run: intervals of the body; load: the samples
-  std::uint32_t subject = 0;                                 // load: the input; report: the loss, or PIPER_NORM
+  // Into DeviceProgram::operands; run: inputs, outputs, workspace if the body needs one.
+  std::uint32_t first_operand = 0, num_operands = 0;
+  // Run: into ProgramSet::bodies; into DeviceProgram::accumulate, one per output.
+  std::uint32_t body = 0, first_accumulate = 0;
+  // Into DeviceProgram::call_intervals; run: intervals of the body; load: the samples.
+  std::uint32_t first_interval = 0, num_intervals = 0;
+  // Load: the input; report: the loss, or PIPER_NORM.
+  std::uint32_t subject = 0;
   std::uint64_t elements = 0;                                // count: elements of each operand, i64
   std::int32_t ignore = 0;                                   // count: the ignored target
   bool counted = false;                                      // report: of a masked loss
@@ -55,11 +62,13 @@ struct ActionName {
 struct ProgramStream {
   std::string name;
   bool high_priority = false;
-  std::vector<PiperCommAction> comm;      // per position; empty for the compute stream, which is stream 0
+  // Per position; empty for the compute stream, which is stream 0.
+  std::vector<PiperCommAction> comm;
   std::vector<std::uint32_t> action_of;   // per position: into DeviceProgram::instructions
 };
 
-/// Samples, or elements of a bucket, of which every rank of the role has an interval. Calls add the position in the whole batch.
+/// Samples, or elements of a bucket, of which every rank of the role has an interval. Calls add the
+/// position in the whole batch.
 struct ProgramInterval {
   Sharding cut;
   std::uint64_t extent = 0;  // of each rank's interval; the bodies are made for it
@@ -74,12 +83,14 @@ struct ProgramParam {
 struct DeviceProgram {
   std::string role;              // `pp0`
   std::string hash;              // 32 hex digits over everything below and the bodies that are run
-  std::vector<std::int32_t> at;  // per mesh axis the coordinate, or DeviceSet::kWhole for any without a role of its own
+  // Per mesh axis the coordinate, or DeviceSet::kWhole for any without a role of its own.
+  std::vector<std::int32_t> at;
   std::uint64_t arena_bytes = 0, state_bytes = 0, host_bytes = 0, host_state_bytes = 0, scalars_offset = 0;
 
   std::vector<Instruction> instructions;  // issue order
   std::vector<ActionName> names;          // per instruction
-  std::vector<std::uint32_t> places;      // per instruction: position of its node in the global linear order
+  // Per instruction: position of its node in the global linear order.
+  std::vector<std::uint32_t> places;
   std::vector<std::string> files;
   std::vector<PiperWait> waits;
   std::vector<PiperMessagePart> parts;
@@ -87,8 +98,10 @@ struct DeviceProgram {
   std::vector<std::uint8_t> accumulate;
   std::vector<ProgramStream> streams;
   std::vector<ProgramParam> params;
-  std::vector<dag::CommunicatorId> communicators;  // communicators of the plan, ascending: PiperRank::communicators in this order
-  std::vector<ProgramInterval> intervals;           // PiperRank::intervals in this order; all distinct
+  // communicators of the plan, ascending: PiperRank::communicators in this order.
+  std::vector<dag::CommunicatorId> communicators;
+  // PiperRank::intervals in this order; all distinct.
+  std::vector<ProgramInterval> intervals;
   std::vector<CallInterval> call_intervals;
 };
 
@@ -106,12 +119,12 @@ struct ProgramSet {
   std::vector<DeviceProgram> roles;   // as in dag::Plan::roles
 };
 
-/// Bytes of workspace that one run of a chunk, sum_squares, norm or update node needs, which the plan reserves as its last
-/// operand.
+/// Bytes of workspace that one run of a chunk, sum_squares, norm or update node needs, which the
+/// plan reserves as its last operand.
 dag::WorkspaceBytes workspace_bytes(Target target = Target::cpu);
 
-/// Projects a planned DAG without changing it, except that names and types for the optimizer's bodies are interned in its context. The plan must have
-/// the workspaces of `target`.
+/// Projects a planned DAG without changing it, except that names and types for the optimizer's
+/// bodies are interned in its context. The plan must have the workspaces of `target`.
 ProgramSet make_programs(const dag::Dag& dag, Target target = Target::cpu);
 
 /// The text of `show program`: one line per instruction in issue order.

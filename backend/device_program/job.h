@@ -1,7 +1,8 @@
 #pragma once
 // The runtime's job: programs and tables of all ranks, and the train's settings.
 //
-// Guarantees: a job owns everything that its tables point to and may outlive the DAGs. All ranks of one role share one program.
+// Guarantees: a job owns everything that its tables point to and may outlive the DAGs. All ranks of
+// one role share one program.
 //
 //   std::unique_ptr<Job> job = make_job(training, evaluation, {.engine = Engine::interpreter}, sink);
 //   Executor::create(job->tables(), make_cpu_device(), {}, failure);
@@ -18,13 +19,20 @@ namespace piper::backend {
 enum class Engine : std::uint8_t { generated, interpreter };
 
 struct JobOptions {
-  Target target = Target::cpu;           // cuda, cuda_own: the ranks have functions that enqueue their steps; the plans must be made for it
+  // Cuda, cuda_own: the ranks have functions that enqueue their steps; the plans must be made for
+  // it.
+  Target target = Target::cpu;
   Engine engine = Engine::generated;
   JitOptions jit = {};
-  cuda::KernelSet* kernels = nullptr;    // on CUDA: the set to which the job's kernels are added; it must outlive the job; null: a set of its own
+  // On CUDA: the set to which the job's kernels are added; it must outlive the job; null: a set of
+  // its own.
+  cuda::KernelSet* kernels = nullptr;
   std::uint64_t first_step = 0;          // first step of training; a resumed run begins later
-  std::string products = {};             // a text about the libraries of matrix products; part of the programs' hashes, because results depend on it
-  std::optional<std::uint64_t> steps = {};  // number of steps; by default those of the train from `first_step` on
+  // A text about the libraries of matrix products; part of the programs' hashes, because results
+  // depend on it.
+  std::string products = {};
+  // Number of steps; by default those of the train from `first_step` on.
+  std::optional<std::uint64_t> steps = {};
 };
 
 class Job {
@@ -50,8 +58,8 @@ class Job {
   std::unique_ptr<Parts> parts_;
 };
 
-/// `training` and `evaluation` (null: none) are planned on the same mesh. Nothing, with an error in `sink`, if generated code cannot be built;
-/// nothing if the build was stopped.
+/// `training` and `evaluation` (null: none) are planned on the same mesh. Nothing, with an error in
+/// `sink`, if generated code cannot be built; nothing if the build was stopped.
 std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation, const JobOptions& options, DiagnosticSink& sink);
 
 }  // namespace piper::backend

@@ -88,7 +88,8 @@ void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target targ
   }
 }
 
-/// The built program, or the interpreter of the same tables. On CUDA always the interpreter's tables, because no step computes on the host.
+/// The built program, or the interpreter of the same tables. On CUDA always the interpreter's
+/// tables, because no step computes on the host.
 void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, bool generated, const LoadedProgram*& loaded) {
   if (target != Target::cpu || !generated) interpret(phase);
   for (const DeviceProgram& program : phase.set.roles) {

@@ -45,7 +45,8 @@ class Bodies {
     if (fresh) {
       const UpdateBody made = update_body(*dag_.context, optimizer_, layout.parameters, elements);
       KernelBody body = build_kernels(made.body, target_, made.in_place);
-      // The rank works on its shard; states that are not sharded are full buffers, the optimizer's state is only the rank's shard.
+      // The rank works on its shard; states that are not sharded are full buffers, the optimizer's
+      // state is only the rank's shard.
       if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::parameters)) put_in_shards(body, {0, body.num_inputs});
       if (layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients)) put_in_shards(body, {1});
       entry->second = add(std::move(body), numbered("update", updates_.size()));
@@ -55,7 +56,8 @@ class Bodies {
   std::uint32_t sum_squares(const dag::Bucket& bucket) {
     const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const bool whole = layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients);  // the gradients of which a shard is squared
+    // The gradients of which a shard is squared.
+    const bool whole = layout.sharded(dag::BucketState::slot) && !layout.sharded(dag::BucketState::gradients);
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
       KernelBody body = build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
@@ -92,13 +94,15 @@ class Bodies {
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
-  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;  // by sharded states (BucketLayout::cut) and elements
+  // By sharded states (BucketLayout::cut) and elements.
+  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
   std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;
 };
 
-/// Per communication: its number in the linear order, because ids depend on whether passes or a text made the DAG.
+/// Per communication: its number in the linear order, because ids depend on whether passes or a
+/// text made the DAG.
 std::vector<std::uint32_t> message_numbers(const Dag& dag) {
   constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<std::uint32_t> numbers(dag.comms.size(), kNone);
@@ -172,7 +176,8 @@ class Projection {
   }
   void operand(std::uint64_t offset) { out_.operands.push_back(offset); }
 
-  /// Its number among the role's intervals, which are distinct by their sharding, not by their position in the batch.
+  /// Its number among the role's intervals, which are distinct by their sharding, not by their
+  /// position in the batch.
   std::uint32_t interval_of(const Sharding& cut) {
     const Sharding own{full_interval(cut.interval.extent), cut.axes};
     const auto found = std::find_if(out_.intervals.begin(), out_.intervals.end(), [&](const ProgramInterval& each) { return each.cut == own; });
@@ -287,10 +292,12 @@ class Projection {
     finish_run(made, body);
   }
 
-  /// The whole bucket at once, or this rank's shard: parameters, gradients and slots are flat, with the same padding.
+  /// The whole bucket at once, or this rank's shard: parameters, gradients and slots are flat, with
+  /// the same padding.
   void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    const std::uint32_t numbers = num_inputs - (bucket.state_on_host ? 1 : 0);  // the last input is the optimizer state that came from the host
+    // The last input is the optimizer state that came from the host.
+    const std::uint32_t numbers = num_inputs - (bucket.state_on_host ? 1 : 0);
     const bool clipped = numbers > dag_.gradient_values(bucket);
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
@@ -380,8 +387,8 @@ class Projection {
     out_.streams[made.stream].comm.push_back(comm);
   }
 
-  /// A bucket with sharded state moves with its padding: all of it, or this rank's shard if shards are reduced over further
-  /// devices.
+  /// A bucket with sharded state moves with its padding: all of it, or this rank's shard if shards
+  /// are reduced over further devices.
   PiperMessagePart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
@@ -401,7 +408,8 @@ class Projection {
     return part;
   }
 
-  /// Clears the padding of full gradients before their reduce_scatter sums it, because their bytes held other values earlier.
+  /// Clears the padding of full gradients before their reduce_scatter sums it, because their bytes
+  /// held other values earlier.
   void clear_padding(const dag::Action& action, dag::BucketId id) {
     const dag::Bucket& bucket = dag_.buckets[id.index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);

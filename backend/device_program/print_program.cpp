@@ -36,8 +36,8 @@ std::string run_text(const DeviceProgram& program, const Instruction& each, cons
   return text;
 }
 
-/// ` samples 4 +2 of interval 0`: the first index over all ranks, the extent per rank, and the interval, which is left out if each
-/// rank has all.
+/// ` samples 4 +2 of interval 0`: the first index over all ranks, the extent per rank, and the
+/// interval, which is left out if each rank has all.
 std::string interval_text(const DeviceProgram& program, const std::string& of, const CallInterval& call) {
   const ProgramInterval& interval = program.intervals[call.interval];
   std::string text = " " + of + "s " + number(call.first) + " +" + number(interval.extent);

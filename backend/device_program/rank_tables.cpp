@@ -9,7 +9,8 @@ namespace {
 
 bool has(AxisMask mask, std::size_t axis) { return (mask >> axis & 1) != 0; }
 
-/// The ranks of one member set that share their coordinates along the separating axes with a device, in coordinate order.
+/// The ranks of one member set that share their coordinates along the separating axes with a
+/// device, in coordinate order.
 void add_members(const Mesh& mesh, const DeviceSet& set, AxisMask separating, const std::vector<std::uint32_t>& coordinates, std::vector<std::uint32_t>& members) {
   std::vector<std::uint32_t> at(mesh.axes.size(), 0);
   const auto visit = [&](const auto& self, std::size_t axis) -> void {

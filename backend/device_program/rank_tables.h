@@ -1,8 +1,10 @@
 #pragma once
-// Facts that differ between the ranks of a role: the members of its communicators, and its intervals of sharded samples and buckets.
+// Facts that differ between the ranks of a role: the members of its communicators, and its
+// intervals of sharded samples and buckets.
 //
-// Guarantees: the members of a communicator see the same id and the same members in the same order: source and destination of a pair; the
-// member sets of a group in their order, each in coordinate order. Ids are unique from `first_id` on.
+// Guarantees: the members of a communicator see the same id and the same members in the same order:
+// source and destination of a pair; the member sets of a group in their order, each in coordinate
+// order. Ids are unique from `first_id` on.
 //
 //   CommunicatorIds ids(dag, 0);
 //   const RankTables tables(dag, programs.roles[0], ids, rank);
@@ -17,21 +19,25 @@
 
 namespace piper::backend {
 
-/// Numbers for the communicators of a plan: one for every choice of coordinates that separates its groups or pairs.
+/// Numbers for the communicators of a plan: one for every choice of coordinates that separates its
+/// groups or pairs.
 class CommunicatorIds {
  public:
   CommunicatorIds(const dag::Dag& dag, std::uint32_t first_id);
   /// The id of the instance that contains the device of these coordinates.
   std::uint32_t of(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) const;
   std::uint32_t end() const { return first_.back(); }
-  /// The members of that instance, in one shared list, because one list per member would be quadratic in the ranks.
+  /// The members of that instance, in one shared list, because one list per member would be
+  /// quadratic in the ranks.
   std::shared_ptr<const std::vector<std::uint32_t>> members(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates);
 
  private:
   const dag::Dag& dag_;
-  std::map<std::uint32_t, std::shared_ptr<const std::vector<std::uint32_t>>> lists_;  // by the instance's number
+  // By the instance's number.
+  std::map<std::uint32_t, std::shared_ptr<const std::vector<std::uint32_t>>> lists_;
   std::vector<std::uint32_t> first_;     // per communicator, one more
-  std::vector<AxisMask> separating_;     // per communicator: axes whose coordinate all members of one instance have in common
+  // Per communicator: axes whose coordinate all members of one instance have in common.
+  std::vector<AxisMask> separating_;
 };
 
 struct RankTables {
@@ -40,8 +46,10 @@ struct RankTables {
   RankTables(RankTables&&) = default;
 
   std::vector<PiperCommunicator> communicators;      // as DeviceProgram::communicators
-  std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;  // the targets of their pointers
-  std::vector<PiperInterval> intervals;                                     // as DeviceProgram::intervals
+  // The targets of their pointers.
+  std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;
+  // as DeviceProgram::intervals
+  std::vector<PiperInterval> intervals;
 };
 
 /// The role of a device: the matching one with the most fixed coordinates.

@@ -273,7 +273,8 @@ class Emission {
 )";
     }
     out_ += "struct Action {\n  uint32_t action, what, call, first_wait, num_waits;\n};\nstatic const Action schedule[] = {\n";
-    // `what`: a body by its position among those in use, then load, then one number per report and per count.
+    // `what`: a body by its position among those in use, then load, then one number per report and
+    // per count.
     std::vector<std::uint32_t> what(bodies_.size(), 0);
     for (std::uint32_t i = 0; i < used_.size(); ++i) what[used_[i]] = i;
     const auto load = static_cast<std::uint32_t>(used_.size());
@@ -344,7 +345,8 @@ class Emission {
   std::vector<std::string> function_of_;              // per body
   std::vector<std::vector<std::uint32_t>> calls_of_;  // per body: instructions
   std::vector<std::uint32_t> used_;                   // bodies, by first use
-  std::vector<std::uint32_t> call_;                   // per instruction: position among the calls of its body, loads, reports or counts
+  // Per instruction: position among the calls of its body, loads, reports or counts.
+  std::vector<std::uint32_t> call_;
   std::vector<std::uint32_t> loads_, reports_, counts_;
   std::string out_;
 };

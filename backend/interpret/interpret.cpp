@@ -9,8 +9,8 @@ namespace piper::backend {
 
 namespace {
 
-/// Addresses of operands, first indices of intervals, and values of a report, per device thread, because ranks of one role share the
-/// program.
+/// Addresses of operands, first indices of intervals, and values of a report, per device thread,
+/// because ranks of one role share the program.
 struct Scratch {
   std::vector<void*> pointers;
   std::vector<std::uint64_t> firsts;

@@ -1,8 +1,9 @@
 #pragma once
-// Device programs as PiperPrograms without a compiler: tables, and a step function that evaluates the compute stream.
+// Device programs as PiperPrograms without a compiler: tables, and a step function that evaluates
+// the compute stream.
 //
-// Guarantees: the results are those of the generated program, bit for bit. All names are resolved before the first step; from the
-// second step on only the evaluator of bodies allocates.
+// Guarantees: the results are those of the generated program, bit for bit. All names are resolved
+// before the first step; from the second step on only the evaluator of bodies allocates.
 //
 //   const Interpreted program(programs.roles[0], programs.bodies);
 //   job_rank.program = &program.tables();

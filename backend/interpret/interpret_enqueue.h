@@ -1,6 +1,7 @@
 #pragma once
-// The enqueuing function of a role without a compiler: it walks the instructions of the device program and makes the same device calls in the same
-// order as the generated one (../cuda/emit_enqueue.h).
+// The enqueuing function of a role without a compiler: it walks the instructions of the device
+// program and makes the same device calls in the same order as the generated one
+// (../cuda/emit_enqueue.h).
 //
 //   const InterpretedEnqueue role(programs.roles[0], programs.bodies, kernels, steps);
 //   role.table().enqueue(&role.table(), &device, &rank, 0, role.table().num_actions);

@@ -40,8 +40,8 @@ std::vector<std::string> words(const std::string& text) {
   return list;
 }
 
-/// The reason why a compiler did not finish, if the code is not at fault: a text, and whether memory ran out or a file could not be written, as far
-/// as known.
+/// The reason why a compiler did not finish, if the code is not at fault: a text, and whether
+/// memory ran out or a file could not be written, as far as known.
 struct Outside {
   std::string cause;
   bool memory = false;
@@ -78,7 +78,8 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
   return std::nullopt;
 }
 
-/// Whether commands get a smaller stack than compilers need; g++ itself raises the limit as far as allowed.
+/// Whether commands get a smaller stack than compilers need; g++ itself raises the limit as far as
+/// allowed.
 bool has_small_stack() {
   constexpr rlim_t kUsual = rlim_t{8} << 20;
   rlimit stack{};
@@ -194,7 +195,8 @@ class Build {
   }
 
  private:
-  /// The build was cancelled. A source without an object stays, because another process may be compiling it.
+  /// The build was cancelled. A source without an object stays, because another process may be
+  /// compiling it.
   bool stopped() const { return can_be_read(options_.stop); }
 
   /// The report of a cache that is not used, with its remedy.
@@ -321,7 +323,8 @@ class Build {
       const std::string& name = names_[done.index];
       const CommandEnd end = finish(done.child, options_.stop);
       if (end.good()) {
-        if (access(done.aside.c_str(), F_OK) != 0) return;  // it made no object, which loading reports
+        // It made no object, which loading reports.
+        if (access(done.aside.c_str(), F_OK) != 0) return;
         if (const std::error_code error = cache_.store_object(done.aside, name + ".so")) {
           unwritten = {cache_.path(name + ".so"), error};
         } else {
@@ -356,7 +359,8 @@ class Build {
     return unwritten ? cannot_use(std::move(*unwritten)) : Built::done;
   }
 
-  /// The first input file that is missing because the cache was cleared meanwhile; nothing if all exist.
+  /// The first input file that is missing because the cache was cleared meanwhile; nothing if all
+  /// exist.
   std::optional<std::string> removed(const std::string& name) const {
     std::vector<std::string> given = {cache_.path(name + ".cpp")};
     for (const embedded::File& file : embedded::program_headers()) given.push_back(include_ + "/" + std::string(file.path));
@@ -374,7 +378,8 @@ class Build {
     return start(command);
   }
 
-  /// Whether the compiler accepts an empty program: an incomplete one, or one that does not know a flag, refuses that too.
+  /// Whether the compiler accepts an empty program: an incomplete one, or one that does not know a
+  /// flag, refuses that too.
   bool compiles_anything() const {
     const std::string name = fs::path(cache_.path_aside("empty")).filename().string();
     if (cache_.store_text(name + ".cpp", "")) return true;
@@ -412,7 +417,8 @@ class Build {
 
   bool load(std::size_t i, ProgramSort sort, std::vector<LoadedProgram>& made, std::string& reason) {
     const std::string path = cache_.path(names_[i] + ".so");
-    // Loading an object of `g++ -ffast-math` makes the thread flush subnormal numbers; this restores the mode.
+    // Loading an object of `g++ -ffast-math` makes the thread flush subnormal numbers; this
+    // restores the mode.
     std::fenv_t arithmetic;
     std::fegetenv(&arithmetic);
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -460,8 +466,8 @@ LoadedProgram::~LoadedProgram() {
 
 std::string machine_flags() {
 #ifdef __x86_64__
-  // No 512-bit vectors, because g++ 12 takes some permutations of eight doubles for ones within lanes of two (`vpermilpd` for {0, 1, 2, 4, 4, 5, 6,
-  // 7}).
+  // No 512-bit vectors, because g++ 12 takes some permutations of eight doubles for ones within
+  // lanes of two (`vpermilpd` for {0, 1, 2, 4, 4, 5, 6, 7}).
   return "-march=native -mprefer-vector-width=256";
 #else
   return "-march=native";
@@ -475,7 +481,8 @@ std::string compiler_flags() {
   flags += " -fsanitize=thread";
 #endif
 #ifdef __SANITIZE_ADDRESS__
-  // A program writes into memory that it did not allocate, so an index out of range must end the run.
+  // A program writes into memory that it did not allocate, so an index out of range must end the
+  // run.
   flags += " -fsanitize=address,undefined -fno-sanitize-recover=undefined";
 #endif
   return flags;

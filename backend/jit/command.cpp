@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kMillisecondsToEnd = 2000;
 
-/// The guard ends its group when the other end of its input is closed, with time to remove files first. It ignores the signals that ask the group to
-/// end.
+/// The guard ends its group when the other end of its input is closed, with time to remove files
+/// first. It ignores the signals that ask the group to end.
 constexpr const char* kGuard = "trap '' HUP INT QUIT TERM PIPE; read nothing; kill -TERM 0; sleep 1; kill -KILL 0";
 
 /// Redirections of the input and output of a new command.

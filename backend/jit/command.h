@@ -1,8 +1,9 @@
 #pragma once
 // Commands that a build runs beside itself.
 //
-// Guarantees: a command and its children are a process group, which ends with this process however that ends, because a guard in the group waits for
-// it. A command has no input; only the begin and end of its output are kept, and a command with endless output is ended.
+// Guarantees: a command and its children are a process group, which ends with this process however
+// that ends, because a guard in the group waits for it. A command has no input; only the begin and
+// end of its output are kept, and a command with endless output is ended.
 //
 //   const Command compiler = start({"g++", "--version"});
 //   const CommandEnd end = finish(compiler, stop);
@@ -39,8 +40,8 @@ struct CommandEnd {
 /// Bytes kept of a command's output, at its begin and end each, and the maximum of its output.
 inline constexpr std::size_t kKeptWords = 64 << 10, kMaxWords = 64 << 20;
 
-/// Waits for the end of a command. Once `stop` is readable, the command is asked to end, and killed if it does not (-1: never). `said` receives the
-/// output as it arrives.
+/// Waits for the end of a command. Once `stop` is readable, the command is asked to end, and killed
+/// if it does not (-1: never). `said` receives the output as it arrives.
 CommandEnd finish(const Command& command, int stop, const std::function<void(std::string_view)>& said = {});
 
 /// Whether the file is readable without waiting.

@@ -1,10 +1,12 @@
 #pragma once
 // Builds generated programs with the host's compiler and loads them. Objects are cached by content.
 //
-// Guarantees: the key of an object is its source, the flags, the compiler's command, version and target and the text of the two headers, so an object
-// that is found is the one that would be built. A file appears in the cache whole or not at all; the loser of a race uses the winner's file; an
-// object that does not load is built again. The source is beside the object, and so is the compiler's output after a failure. Compilers are checked:
-// beside the programs a small one with known results is built (`self_check.h`), and if its numbers differ no program is used.
+// Guarantees: the key of an object is its source, the flags, the compiler's command, version and
+// target and the text of the two headers, so an object that is found is the one that would be
+// built. A file appears in the cache whole or not at all; the loser of a race uses the winner's
+// file; an object that does not load is built again. The source is beside the object, and so is the
+// compiler's output after a failure. Compilers are checked: beside the programs a small one with
+// known results is built (`self_check.h`), and if its numbers differ no program is used.
 //
 //   std::vector<LoadedProgram> loaded;
 //   if (build_programs(sources, {}, loaded, sink) == Built::done) loaded[0].program()->step;
@@ -20,12 +22,16 @@ namespace piper::backend {
 
 /// The environment is not read; the caller gives all paths.
 struct JitOptions {
-  std::string compiler = {};          // a command with its first arguments; empty: g++, then c++ on the PATH
-  std::string cache_folder = {};      // created if missing; empty: programs are built in a temporary folder
-  std::string temporary_folder = {};  // parent of the folder used if the cache cannot be written; empty: /tmp
+  // A command with its first arguments; empty: g++, then c++ on the PATH.
+  std::string compiler = {};
+  // Created if missing; empty: programs are built in a temporary folder.
+  std::string cache_folder = {};
+  // Parent of the folder used if the cache cannot be written; empty: /tmp.
+  std::string temporary_folder = {};
   std::uint32_t processes = 0;        // concurrent compilers; 0: one per core
   bool self_check = true;             // off if all results are compared anyway
-  int stop = -1;                      // a file: once it is readable, compilers are ended and nothing more is built; -1: none
+  // A file: once it is readable, compilers are ended and nothing more is built; -1: none.
+  int stop = -1;
 };
 
 /// The content of an object: a step for the CPU, or the function that enqueues a step on CUDA.

@@ -26,7 +26,8 @@ constexpr std::size_t kTail = kSeal.size() + 40;
 
 constexpr std::string_view kAside = ".part";
 
-/// Whether a file is an unfinished one: its name, a process and a count, and perhaps an ending for the compiler.
+/// Whether a file is an unfinished one: its name, a process and a count, and perhaps an ending for
+/// the compiler.
 bool is_aside(std::string_view name) {
   const std::size_t end = name.rfind(kAside);
   const std::size_t behind = end + kAside.size();
@@ -70,7 +71,8 @@ std::error_code make_folders(const fs::path& path) {
   std::error_code error;
   if (path.empty() || fs::is_directory(path, error)) return {};
   if (mkdir(path.c_str(), 0700) == 0) return {};
-  if (errno == EEXIST) return fs::is_directory(path, error) ? std::error_code() : std::make_error_code(std::errc::not_a_directory);  // made by another process, or a file
+  // Made by another process, or a file.
+  if (errno == EEXIST) return fs::is_directory(path, error) ? std::error_code() : std::make_error_code(std::errc::not_a_directory);
   if (errno != ENOENT || !path.has_parent_path() || path.parent_path() == path) return last_error();
   if ((error = make_folders(path.parent_path()))) return error;
   return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? std::error_code() : last_error();

@@ -1,10 +1,12 @@
 #pragma once
 // Files of built objects in a folder that several processes use concurrently.
 //
-// Guarantees: a stored file appears whole or not at all; an object has a checksum of itself and its name after its last byte, so a truncated, altered
-// or renamed one is rejected; a second store leaves the first file in place or replaces it by an equal one. Unfinished files of killed processes are
-// removed by the next process that uses the folder alone. A checksum is no signature: a folder or file that another user may have made or changed
-// (`trust.h`) is not used. Folders are created for this user alone.
+// Guarantees: a stored file appears whole or not at all; an object has a checksum of itself and its
+// name after its last byte, so a truncated, altered or renamed one is rejected; a second store
+// leaves the first file in place or replaces it by an equal one. Unfinished files of killed
+// processes are removed by the next process that uses the folder alone. A checksum is no signature:
+// a folder or file that another user may have made or changed (`trust.h`) is not used. Folders are
+// created for this user alone.
 //
 //   ObjectCache cache("/home/me/.cache/piper");
 //   if (cache.whole("pp0-1f2e.so")) dlopen(cache.path("pp0-1f2e.so").c_str(), ...);
@@ -20,7 +22,8 @@ namespace piper::backend {
 
 class ObjectCache {
  public:
-  /// Creates the folder; `error` is set if it is unusable: no file can be written in it, or it is distrusted.
+  /// Creates the folder; `error` is set if it is unusable: no file can be written in it, or it is
+  /// distrusted.
   explicit ObjectCache(std::string folder);
   ~ObjectCache();
   ObjectCache(const ObjectCache&) = delete;
@@ -38,7 +41,8 @@ class ObjectCache {
   std::error_code store_text(const std::string& name, std::string_view text) const;
   /// Seals an object that was built at `aside` and moves it into place.
   std::error_code store_object(const std::string& aside, const std::string& name) const;
-  /// Whether the object is there and unchanged. One of another user counts as missing, and `distrust` has the reason.
+  /// Whether the object is there and unchanged. One of another user counts as missing, and
+  /// `distrust` has the reason.
   bool whole(const std::string& name, std::optional<Distrust>& distrust) const;
   /// The whole text of a stored file; false if it cannot be read or is distrusted.
   bool read(const std::string& name, std::string& text) const;

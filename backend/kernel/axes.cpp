@@ -33,7 +33,8 @@ Axes::Axes(const Graph& graph) : graph_(graph) {
 }
 
 void Axes::name_axes() {
-  // At first every (name, extent) is an axis; axes that occur together in a value must stay distinct.
+  // At first every (name, extent) is an axis; axes that occur together in a value must stay
+  // distinct.
   std::map<std::pair<std::uint32_t, std::int64_t>, Axis> known;
   axes_.resize(graph_.values().size());
   for (std::size_t i = 0; i < axes_.size(); ++i) {
@@ -72,7 +73,8 @@ void Axes::name_axes() {
     joined_[i] = true;
     for (std::size_t d = 0; d < from.size(); ++d) {
       const Axis a = find(from[d]), b = find(to[d]);
-      if (a == b || together[a].contains(b)) continue;  // the join of another dimension may have put these two into one value
+      // The join of another dimension may have put these two into one value.
+      if (a == b || together[a].contains(b)) continue;
       parent[b] = a;
       for (Axis c : together[b]) {
         together[c].erase(b);
@@ -123,7 +125,8 @@ void Axes::fold_constants() {
       case Op::mul: folded = *number(0) * *number(1); break;
       default: break;
     }
-    // Narrow numbers are computed at their uses, where results are rounded; plain constants may be rounded here.
+    // Narrow numbers are computed at their uses, where results are rounded; plain constants may be
+    // rounded here.
     const tensor::DType dtype = graph_.type(graph_.result(node)).dtype;
     const bool computes = node.op == Op::scale || node.op == Op::offset || node.op == Op::add || node.op == Op::sub || node.op == Op::mul;
     if (folded && tensor::is_narrow(dtype)) folded = computes ? std::nullopt : std::optional<double>(piper_round_bf16(static_cast<float>(*folded)));

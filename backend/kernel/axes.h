@@ -1,8 +1,10 @@
 #pragma once
-// Axes of a body: dimensions that one loop can run over, whatever their names in values; and the origins of values.
+// Axes of a body: dimensions that one loop can run over, whatever their names in values; and the
+// origins of values.
 //
-// `rename` joins the two names into one axis unless some value has both, so that renamed values still fuse. Values made by `permute`,
-// `broadcast` and joined `rename` are other views of the same registers (`source`); values made by any `rename` share memory (`memory`).
+// `rename` joins the two names into one axis unless some value has both, so that renamed values
+// still fuse. Values made by `permute`, `broadcast` and joined `rename` are other views of the same
+// registers (`source`); values made by any `rename` share memory (`memory`).
 
 #include <cstdint>
 #include <optional>

@@ -217,7 +217,8 @@ void Builder::plan_workspace(LibraryCall& call, std::uint64_t bytes) {
   if (bytes > 0) call.workspace = scratch(tensor::DType::f32, static_cast<std::int64_t>((bytes + 3) / 4), "workspace", "workspace of the library");
 }
 
-/// Scratch buffers share bytes if their live ranges do not overlap: large ones first, each at the lowest free offset.
+/// Scratch buffers share bytes if their live ranges do not overlap: large ones first, each at the
+/// lowest free offset.
 void Builder::place_scratch() {
   struct Life {
     BufferIndex buffer = 0;

@@ -19,9 +19,11 @@ using Id = std::int32_t;  // position among statements
 
 // The approximate number of concurrent threads of a GPU; more of them only wait.
 constexpr std::int64_t kThreads = std::int64_t{1} << 17;
-// Rows this long are divided if there are fewer of them than this, because they would leave most of a GPU idle.
+// Rows this long are divided if there are fewer of them than this, because they would leave most of
+// a GPU idle.
 constexpr std::int64_t kLongRow = 16384, kFewRows = 256;
-// If columns need a reduction, the parts of a divided row are read again from memory: this pays off only if most of a GPU had no row.
+// If columns need a reduction, the parts of a divided row are read again from memory: this pays off
+// only if most of a GPU had no row.
 constexpr std::int64_t kFewRowsOfPasses = 64;
 // A part of a long row: eight elements for each of a block's threads.
 constexpr std::int64_t kPart = 8192, kMaxParts = 4096;
@@ -179,7 +181,8 @@ class Division {
     return entry->second;
   }
 
-  /// Whether rows are so few and long that a block for each would leave most of a GPU idle, and columns need a reduction.
+  /// Whether rows are so few and long that a block for each would leave most of a GPU idle, and
+  /// columns need a reduction.
   bool has_few_long_rows() const {
     if (nest_.columns.size() != 1 || nest_.columns[0] < kLongRow || product(nest_.rows) >= kFewRowsOfPasses) return false;
     for (std::size_t i = 0; i < nest_.statements.size(); ++i) {
@@ -190,7 +193,8 @@ class Division {
     return false;
   }
 
-  /// Reductions become nests of their own, which are divided like other long rows; dependent ones come later.
+  /// Reductions become nests of their own, which are divided like other long rows; dependent ones
+  /// come later.
   void reduce_apart() {
     std::vector<int> level(nest_.statements.size(), 0);
     std::map<int, std::vector<Id>> reductions;
@@ -217,7 +221,8 @@ class Division {
   }
 
   void divide_effects() {
-    // Groups sums by whether they add row values, by the loops of the result, and by results that share memory.
+    // Groups sums by whether they add row values, by the loops of the result, and by results that
+    // share memory.
     std::map<std::tuple<bool, std::vector<bool>, BufferIndex>, std::vector<Id>> sums;
     for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
       const Statement& s = statement(i);
@@ -235,7 +240,8 @@ class Division {
     for (const auto& [key, effects] : sums) add_sums(effects, std::get<0>(key));
   }
 
-  /// One nest must not add to two gradients in the same memory, because it reads both before it writes.
+  /// One nest must not add to two gradients in the same memory, because it reads both before it
+  /// writes.
   bool stands_alone(const Statement& s) const { return s.code == Code::store && buffers_.shared(s.access.buffer); }
 
   void add_store(const Statement& s) {
@@ -429,7 +435,8 @@ class Division {
     for (Id i = 0; i < statements; ++i) {
       Statement s = kernel.statements[at(i)];
       const bool reduction = is_reduction(s.code);
-      if ((reduced[at(i)] && !reduction) || (is_effect(s.code) && s.row)) continue;  // comes after the join
+      // Comes after the join.
+      if ((reduced[at(i)] && !reduction) || (is_effect(s.code) && s.row)) continue;
       for (Id& o : s.operands) {
         if (o >= 0) o = kept.at(o);
       }

@@ -1,8 +1,10 @@
 #pragma once
-// Prints kernel bodies as C++: a struct of operands and a function per body, a small function per distinct loop nest.
+// Prints kernel bodies as C++: a struct of operands and a function per body, a small function per
+// distinct loop nest.
 //
-// Guarantees: the text includes nothing beyond runtime/abi.h and runtime/kernel_math.h (the caller prints these two lines), is the same for equal
-// bodies, and shares loop nests and call descriptions between bodies. Compile it with kKernelFlags.
+// Guarantees: the text includes nothing beyond runtime/abi.h and runtime/kernel_math.h (the caller
+// prints these two lines), is the same for equal bodies, and shares loop nests and call
+// descriptions between bodies. Compile it with kKernelFlags.
 //
 //   struct stage0_F_at { uint64_t tokens; uint64_t x; ...; uint64_t workspace; };
 //   static int stage0_F(const PiperApi* api, PiperRank* rank, uint32_t action, const stage0_F_at* at);
@@ -18,13 +20,15 @@
 
 namespace piper::backend {
 
-/// Flags that keep generated code equal to the evaluator bit for bit and let it vectorise. `-march=native` beside them keeps the bits
-/// (nothing is contracted), except for compiler bugs, which the flags of `compiler_flags` (`backend/jit/jit.h`) avoid.
+/// Flags that keep generated code equal to the evaluator bit for bit and let it vectorise.
+/// `-march=native` beside them keeps the bits (nothing is contracted), except for compiler bugs,
+/// which the flags of `compiler_flags` (`backend/jit/jit.h`) avoid.
 inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
 
 /// The offsets of the operands of one call, for the `at` struct.
 struct BodyOperands {
-  std::span<const std::uint64_t> offsets;    // bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0
+  // Bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0.
+  std::span<const std::uint64_t> offsets;
   std::span<const std::uint8_t> accumulate;  // per output
   std::span<const CallInterval> intervals;    // per interval of the body
 };
@@ -44,7 +48,8 @@ std::string begin_of(const CallInterval& call);
 std::string first_of(const KernelBody& body, std::int32_t interval);
 /// `struct NAME_at { ... };`: the offsets of the operands of a call.
 std::string operand_struct(const KernelBody& body, const std::string& function);
-/// The first lines of a body's function: the first indices of its intervals, and a pointer per used buffer.
+/// The first lines of a body's function: the first indices of its intervals, and a pointer per used
+/// buffer.
 std::string operand_pointers(const KernelBody& body);
 
 class CppBodies {

@@ -19,8 +19,8 @@ namespace {
 // Beyond these a nest gains nothing and costs registers and compile time.
 constexpr std::size_t kMaxItems = 96;
 constexpr std::size_t kMaxReads = 24;
-/// Maximum number of groups searched for a path around a merge: groups farther apart are not merged, so that the time stays linear
-/// in the graph.
+/// Maximum number of groups searched for a path around a merge: groups farther apart are not
+/// merged, so that the time stays linear in the graph.
 constexpr std::size_t kMaxBetween = 1024;
 /// Between the positions of groups that are opened one after the other.
 constexpr std::uint64_t kGap = std::uint64_t{1} << 40;
@@ -56,7 +56,8 @@ class Groups {
   bool try_merge(int a, int b, bool sharing);
   bool form(const std::vector<int>& items, Form& form) const;
   bool fits(const std::vector<int>& items, const Form& form) const;
-  /// The groups between `low` and `high` by position that `high` needs, ascending. Nothing if one of them needs `low`, or if there are too many.
+  /// The groups between `low` and `high` by position that `high` needs, ascending. Nothing if one
+  /// of them needs `low`, or if there are too many.
   std::optional<std::vector<int>> between(int low, int high);
   void move_before(const std::vector<int>& moved, int group);
   void unlink(int group);
@@ -208,8 +209,8 @@ void Groups::link_before(int number, int next) {
   after.previous = number;
 }
 
-/// Puts them into the gap before the group, near its far end because more may follow; if the gap is full, all positions are spread
-/// again.
+/// Puts them into the gap before the group, near its far end because more may follow; if the gap is
+/// full, all positions are spread again.
 void Groups::move_before(const std::vector<int>& moved, int group) {
   for (const int each : moved) {
     unlink(each);

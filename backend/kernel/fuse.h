@@ -1,9 +1,10 @@
 #pragma once
 // Fusion: groups the ops of a body into loop nests and orders loop nests and library calls.
 //
-// Greedy in graph order: an op joins the loop nests that make its operands, and those that read the same operands, if one pair of row
-// and column axes fits all of them and no path through another step leads back. Values summed over rows are complete only after the
-// nest, so their users are in other nests.
+// Greedy in graph order: an op joins the loop nests that make its operands, and those that read the
+// same operands, if one pair of row and column axes fits all of them and no path through another
+// step leads back. Values summed over rows are complete only after the nest, so their users are in
+// other nests.
 //
 //   x, y -> add -> rms_norm -> mul(gain)      one nest: rows [batch, seq], columns [dim]
 //           '-> sum over batch, seq           joins it: adds row after row
@@ -43,7 +44,8 @@ struct LibraryNode {
   tensor::NodeId node;
   std::vector<int> items;  // makers of its operands
   std::vector<int> calls;
-  tensor::ValueId rounded;  // the only reader of its result, a cast to bf16 whose result it gives instead; or invalid
+  // The only reader of its result, a cast to bf16 whose result it gives instead; or invalid.
+  tensor::ValueId rounded;
 };
 
 /// A step: a loop nest of items (in graph order), or a library call.
@@ -59,7 +61,9 @@ struct Fusion {
   std::vector<LibraryNode> calls;
   std::vector<FusedStep> steps;  // in execution order
   std::vector<int> output_port;         // per value: the output port in which it is made, or -1
-  std::vector<tensor::ValueId> into;  // per value: the value in whose memory it is made, because only the product that adds to it reads it; or invalid
+  // Per value: the value in whose memory it is made, because only the product that adds to it reads
+  // it; or invalid.
+  std::vector<tensor::ValueId> into;
 };
 
 Fusion fuse(const dag::Body& body, const Axes& axes, Target target);

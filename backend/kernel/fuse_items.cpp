@@ -25,7 +25,8 @@ class Items {
   void find_rounded(const std::vector<int>& uses, const std::vector<int>& ports);
   void add_node(NodeId id);
   void add_call(NodeId id);
-  /// Whether an op reads operand `i` at other positions than its own element, so that it must be in memory.
+  /// Whether an op reads operand `i` at other positions than its own element, so that it must be in
+  /// memory.
   static bool reads_elsewhere(Op op, std::size_t i) { return op == Op::lookup ? i == 0 : moves(op); }
   static bool moves(Op op) { return tensor::info(op).code_class == CodeClass::index && op != Op::lookup && op != Op::lookup_grad; }
   /// The kind of the item, and its axes.
@@ -48,7 +49,8 @@ class Items {
   const Target target_;
   Fusion& out_;
   std::vector<bool> live_;         // nodes
-  std::vector<ValueId> rounded_;   // nodes: the cast whose result a product gives, or invalid; empty: none
+  // Nodes: the cast whose result a product gives, or invalid; empty: none.
+  std::vector<ValueId> rounded_;
   std::vector<bool> copied_;       // values: views and constants that must be in memory
   std::vector<int> item_of_, call_of_;  // per value: its maker
   std::vector<int> copies_;        // ports that are written by a copy
@@ -125,7 +127,8 @@ void Items::find_output_ports() {
   }
 }
 
-/// An addend that is a product without other readers is made in the memory of the sum (each reader of a value's own memory counts twice).
+/// An addend that is a product without other readers is made in the memory of the sum (each reader
+/// of a value's own memory counts twice).
 void Items::find_addends(const std::vector<int>& uses, const std::vector<int>& ports) {
   out_.into.assign(graph_.values().size(), ValueId());
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -137,8 +140,8 @@ void Items::find_addends(const std::vector<int>& uses, const std::vector<int>& p
   }
 }
 
-/// A bf16 product that only a cast reads gives the result of the cast: the library rounds its sums as it writes them. Impossible if it adds to its
-/// result.
+/// A bf16 product that only a cast reads gives the result of the cast: the library rounds its sums
+/// as it writes them. Impossible if it adds to its result.
 void Items::find_rounded(const std::vector<int>& uses, const std::vector<int>& ports) {
   rounded_.assign(graph_.nodes().size(), ValueId());
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -273,8 +276,8 @@ void Items::add_copy(int port) {
   Item item;
   item.port = port;
   item.space = axes_.space(value);
-  // A materialised view or constant is copied from memory only if the memory belongs to another value; its registers are
-  // available anyway.
+  // A materialised view or constant is copied from memory only if the memory belongs to another
+  // value; its registers are available anyway.
   read(item, value);
   out_.items.push_back(std::move(item));
 }

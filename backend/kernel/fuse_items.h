@@ -1,5 +1,6 @@
 #pragma once
-// The first half of fusion: the items of loop nests and library calls that a body must execute, and the memory in which values are made.
+// The first half of fusion: the items of loop nests and library calls that a body must execute, and
+// the memory in which values are made.
 //
 // Views and constants are no items unless they are needed in memory.
 

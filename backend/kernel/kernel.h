@@ -1,18 +1,22 @@
 #pragma once
-// Kernel IR: a body as fused loop nests and library calls over planned buffers, to be evaluated or printed as C++ or CUDA C++.
+// Kernel IR: a body as fused loop nests and library calls over planned buffers, to be evaluated or
+// printed as C++ or CUDA C++.
 //
-// Guarantees: steps are ordered so that every buffer is written before it is read; values that only one loop nest uses never touch memory; every
-// output port is written exactly once (a `grad` port accumulates if the call says so); scratch is in one workspace block at fixed offsets. The
-// semantics include the order of additions, so that the evaluator and generated code agree bit for bit (all without contraction of multiply and add):
+// Guarantees: steps are ordered so that every buffer is written before it is read; values that only
+// one loop nest uses never touch memory; every output port is written exactly once (a `grad` port
+// accumulates if the call says so); scratch is in one workspace block at fixed offsets. The
+// semantics include the order of additions, so that the evaluator and generated code agree bit for
+// bit (all without contraction of multiply and add):
 //   - `Kernel::lanes` defines the partial results of a row reduction and the order in which they are joined;
 //   - every operation is computed in the wide type of its operands and rounded once to its own; temporaries hold rounded values;
 //   - on a GPU operations on bf16 take the shorter functions of kernel_math.h (`Statement::brief`), whatever they are fused with;
 //   - a sum over rows adds row after row in loop order to its place in memory, or to an f64 variable when its result is a scalar.
 //
-// A target decides how a body is divided into loop nests. On the CPU one thread runs a nest from its first row to its last. On CUDA the rows, or the
-// elements, of a nest run concurrently: there a nest has one `Form`, a sum over rows is a nest of its own whose loops are divided into parts with
-// partial sums in scratch, and values of a row are kept only in registers. Each target's order of additions is data, and the evaluator follows
-// either.
+// A target decides how a body is divided into loop nests. On the CPU one thread runs a nest from
+// its first row to its last. On CUDA the rows, or the elements, of a nest run concurrently: there a
+// nest has one `Form`, a sum over rows is a nest of its own whose loops are divided into parts with
+// partial sums in scratch, and values of a row are kept only in registers. Each target's order of
+// additions is data, and the evaluator follows either.
 //
 //   const KernelBody kernels = build_kernels(body, Target::cpu);
 //   kernels.scratch_bytes;  // reserved by the plan beside the operands
@@ -30,12 +34,15 @@
 
 namespace piper::backend {
 
-/// The partial results of a row reduction. Element e of a row goes to lane (e / vector) mod count, each lane adds in ascending order. Within groups of 32
-/// (all, if there are fewer) lane l is joined with l + 16, then 8, 4, 2, 1; then group g with g + groups / 2, and so on.
+/// The partial results of a row reduction. Element e of a row goes to lane (e / vector) mod count,
+/// each lane adds in ascending order. Within groups of 32 (all, if there are fewer) lane l is
+/// joined with l + 16, then 8, 4, 2, 1; then group g with g + groups / 2, and so on.
 struct Lanes {
   std::int32_t count = 16;  // a power of two, at most kMax
-  std::int32_t vector = 1;  // neighbours of one lane; on CUDA also the elements that one thread loads and stores at once
-  bool whole_row = false;   // e counts over all column loops; else over the innermost one, from 0 on each time
+  // Neighbours of one lane; on CUDA also the elements that one thread loads and stores at once.
+  std::int32_t vector = 1;
+  // E counts over all column loops; else over the innermost one, from 0 on each time.
+  bool whole_row = false;
   static constexpr std::int32_t kMax = 1024, kGroup = 32;
 };
 
@@ -43,8 +50,11 @@ struct Lanes {
 enum class Form : std::uint8_t {
   sequence,  // none: the CPU's nests
   elements,  // all elements: no reductions, no sums
-  rows,      // all rows, a thread per lane of each; statements before a reduction are computed again in later passes
-  sums,      // all elements of the results: row loops that are not in the results run in order; no reductions
+  // All rows, a thread per lane of each; statements before a reduction are computed again in later
+  // passes.
+  rows,
+  // All elements of the results: row loops that are not in the results run in order; no reductions.
+  sums,
   order,     // one block, which sorts the positions of an index
   scatter,   // all runs of equal indices in that order: they add to rows of a result
   join,      // all rows of the result that have several runs
@@ -58,26 +68,34 @@ struct KernelBuffer {
   std::int64_t elements = 0;
   tensor::DType dtype = tensor::DType::f32;
   bool accumulates = false;  // output of kind grad: accumulates if the call says so
-  std::int32_t interval = -1;  // port: into KernelBody::intervals: the address is that of global position 0, and the rank works on its interval; -1: the address is that of its first element
+  // Port: into KernelBody::intervals: the address is that of global position 0, and the rank works
+  // on its interval; -1: the address is that of its first element.
+  std::int32_t interval = -1;
   std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
   std::string label;         // a short identifier, not unique: `up`
   std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
 };
 using BufferIndex = std::uint32_t;  // position in KernelBody::buffers
 
-/// Forms order, scatter and join: sums by index. The positions with one index, in order, are divided into runs of kLength, counted from the first of
-/// them; a run is summed from 0, position after position, and the result row is the sum of its runs, in order. So the bits depend only on these
-/// positions.
+/// Forms order, scatter and join: sums by index. The positions with one index, in order, are
+/// divided into runs of kLength, counted from the first of them; a run is summed from 0, position
+/// after position, and the result row is the sum of its runs, in order. So the bits depend only on
+/// these positions.
 struct Runs {
-  BufferIndex order = 0;       // i64: positions sorted by index, then by position; after them the number of each among those of its index
-  BufferIndex partials = 0;    // sums of runs, if an index can have several: at the run's first place in the order divided by kLength; first runs before others
+  // i64: positions sorted by index, then by position; after them the number of each among those of
+  // its index.
+  BufferIndex order = 0;
+  // Sums of runs, if an index can have several: at the run's first place in the order divided by
+  // kLength; first runs before others.
+  BufferIndex partials = 0;
   std::int64_t positions = 0;
   std::int64_t values = 0;     // number of possible indices
   std::int64_t width = 1;      // elements at a position: those of its columns, one after the other
   bool in_columns = false;     // every element is a position of its own
   static constexpr std::int64_t kLength = 128;
   bool several() const { return positions > kLength; }
-  /// Runs that begin at different multiples of kLength in the order; twice as many rows of partials.
+  /// Runs that begin at different multiples of kLength in the order; twice as many rows of
+  /// partials.
   std::int64_t rows() const { return (positions + kLength - 1) / kLength; }
 };
 
@@ -88,7 +106,8 @@ struct Guard {
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 
-/// The element that a statement reads or writes: offset + sum(index of loop i * strides[i]) + value of `index` * index_stride.
+/// The element that a statement reads or writes: offset + sum(index of loop i * strides[i]) + value
+/// of `index` * index_stride.
 struct Access {
   BufferIndex buffer = 0;
   std::vector<std::int64_t> strides;  // elements; per row loop, then per column loop
@@ -103,22 +122,27 @@ enum class Code : std::uint8_t {
   load, constant, column,  // column: the position in the column loops, row-major, as i64
   position,                // sum(index of loop i * access.strides[i]), as a floating number
   add, sub, mul, div, maximum, minimum, neg, exp, log, sqrt, rsqrt, square, sin, cos, tanh, sigmoid, softplus, relu, gelu, silu,
-  relu_grad, gelu_grad, silu_grad, select_ge, select_lt, select_eq,  // select_eq: (a, b, x): x where a == b, else 0
+  // select_eq: (a, b, x): x where a == b, else 0.
+  relu_grad, gelu_grad, silu_grad, select_ge, select_lt, select_eq,
   select_other,  // (a, x): x where a, an i64, is not `ignore`, else 0
   dropout, cast, round,  // round: to the nearest number that bf16 has, as f32
   // one value per row from the columns; available from the next pass on
   row_sum, row_max, row_first,  // row_first: (a, b): the first column with a == b
   // effects
   store,     // access = operand; on a buffer that accumulates: access (+)= operand
-  store_add, // access += operand over the rows: the buffer is cleared before the kernel unless the call says accumulate
+  // Access += operand over the rows: the buffer is cleared before the kernel unless the call says
+  // accumulate.
+  store_add,
   total,     // a sum over all rows in f64, written to access at the end of the kernel
 };
 
-/// One operation on registers. Row statements run once per row before the columns of pass `pass` (or at the end of the row when
-/// pass = passes); the others once per element in it.
+/// One operation on registers. Row statements run once per row before the columns of pass `pass`
+/// (or at the end of the row when pass = passes); the others once per element in it.
 struct Statement {
   Code code = Code::load;
-  tensor::DType dtype = tensor::DType::f32;  // of the result; for effects of the operand; never narrow: loads widen, stored values were rounded
+  // of the result; for effects of the operand; never narrow: loads widen, stored values were
+  // rounded
+  tensor::DType dtype = tensor::DType::f32;
   bool row = false;
   std::int32_t pass = 0;
   std::int32_t operands[3] = {-1, -1, -1};  // earlier statements
@@ -126,12 +150,16 @@ struct Statement {
   Access access;                            // load and effects
   std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
   std::int32_t ignore = 0;                  // select_other
-  bool brief = false;                       // for codes of `has_brief_form`: uses the function of kernel_math.h for operations on bf16
-  std::string name;                         // a descriptive identifier, not unique: `gelu`, `sum_exp`
+  // For codes of `has_brief_form`: uses the function of kernel_math.h for operations on bf16.
+  bool brief = false;
+  // A descriptive identifier, not unique: `gelu`, `sum_exp`.
+  std::string name;
   std::int32_t op = -1;                     // of Kernel::ops, or -1
-  std::int32_t interval = -1;                // dropout: the interval of samples in KernelBody::intervals; -1: the value has no samples
+  // Dropout: the interval of samples in KernelBody::intervals; -1: the value has no samples.
+  std::int32_t interval = -1;
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
-  std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
+  // Dropout: number of the sample within the body, per loop.
+  std::vector<std::int64_t> sample_strides;
 };
 
 /// The messages passed to PiperApi::fail if a check fails.
@@ -164,16 +192,19 @@ struct Kernel {
   Form form = Form::sequence;
   Lanes lanes;
   std::optional<Runs> runs;
-  std::vector<Statement> statements;  // by pass, row statements before column statements, operands before users
+  // By pass, row statements before column statements, operands before users.
+  std::vector<Statement> statements;
   std::vector<RangeCheck> checks;
   std::vector<std::string> ops;       // the fused ops, in order: `add`, `rms_norm`, `mul`
   std::vector<std::string> values;    // the values these ops define
   std::vector<SourceLocation> places;    // source locations of these ops
-  std::string part;                   // of a divided nest: `sum`, `join`, `order`, `scatter`; empty: an undivided nest, or the remaining statements
+  // of a divided nest: `sum`, `join`, `order`, `scatter`; empty: an undivided nest, or the
+  // remaining statements
+  std::string part;
 };
 
-/// One call of a library. gemm: operands {a, b}, results {c}, to which it adds if it `accumulates`. attend: {q, k, v}, {out, lse}. attend_grad: {q,
-/// k, v, out, lse, dout}, {dq, dk, dv}.
+/// One call of a library. gemm: operands {a, b}, results {c}, to which it adds if it `accumulates`.
+/// attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
 struct LibraryCall {
   PiperLibraryKind kind = PIPER_CALL_GEMM;
   PiperGemm gemm{};
@@ -181,14 +212,17 @@ struct LibraryCall {
   std::vector<BufferIndex> operands, results;
   BufferIndex workspace = 0;  // valid if it has bytes
   std::uint64_t workspace_bytes = 0;
-  bool accumulates = false;   // gemm: adds to the result of an earlier step, independent of the call of the body
-  bool rounds = false;        // gemm of bf16: c is bf16, the sums are rounded once; only on GPUs and without `accumulates`
+  // Gemm: adds to the result of an earlier step, independent of the call of the body.
+  bool accumulates = false;
+  // Gemm of bf16: c is bf16, the sums are rounded once; only on GPUs and without `accumulates`.
+  bool rounds = false;
   std::string value;          // the value that it defines
 };
 
 using KernelStep = std::variant<Kernel, LibraryCall>;
 
-/// An interval of a call: `first` is the first index over all ranks, to which each rank adds the first index of its own interval.
+/// An interval of a call: `first` is the first index over all ranks, to which each rank adds the
+/// first index of its own interval.
 struct CallInterval {
   std::uint64_t first = 0;
   std::uint32_t interval = 0;  // into PiperRank::intervals
@@ -201,17 +235,20 @@ struct KernelBody {
   std::vector<KernelStep> steps;
   std::uint32_t num_inputs = 0, num_outputs = 0;
   std::int64_t scratch_bytes = 0;     // size of the workspace operand; 0: there is none
-  std::vector<std::string> intervals; // the intervals that it reads from the rank, in the singular: `sample` of dropout, `element` of a bucket; the call gives the begin of each
+  // The intervals that it reads from the rank, in the singular: `sample` of dropout, `element` of a
+  // bucket; the call gives the begin of each.
+  std::vector<std::string> intervals;
 };
 
-/// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty: none.
-/// Every read of such an input happens before its memory is written.
+/// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty:
+/// none. Every read of such an input happens before its memory is written.
 KernelBody build_kernels(const dag::Body& body, Target target = Target::cpu, const std::vector<int>& in_place = {});
 
 /// Bytes of workspace that the body needs; the same figure as KernelBody::scratch_bytes.
 std::int64_t scratch_bytes(const dag::Body& body, Target target);
 
-/// Statistics that `build` prints per body. bytes: every buffer that a step reads or writes, once per step.
+/// Statistics that `build` prints per body. bytes: every buffer that a step reads or writes, once
+/// per step.
 struct KernelStats {
   std::int64_t kernels = 0, library_calls = 0, bytes = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
-// Transformations of a nest's loops that keep its results. Statements are in dependence order, without passes.
+// Transformations of a nest's loops that keep its results. Statements are in dependence order,
+// without passes.
 //
 //   rows [8, 4], columns [16]: collapse -> columns [512], if every access walks through memory as in one loop
 //   columns [4096]: cut(1st column loop, 512) -> columns [8, 512]
@@ -27,7 +28,8 @@ void cut(Kernel& kernel, std::size_t loop, std::int64_t length);
 /// Row loop order[i] becomes the i-th.
 void reorder_rows(Kernel& kernel, const std::vector<std::size_t>& order);
 
-/// For a nest whose statements all have one value per row: gives it one column, or turns rows into columns.
+/// For a nest whose statements all have one value per row: gives it one column, or turns rows into
+/// columns.
 void drop_columns(Kernel& kernel);
 void rows_to_columns(Kernel& kernel);
 

@@ -1,4 +1,5 @@
-// Operations along the columns of a row: maxima, softmax, norms, cross-entropy, and their adjoints. One small function each.
+// Operations along the columns of a row: maxima, softmax, norms, cross-entropy, and their adjoints.
+// One small function each.
 
 #include "backend/kernel/lowering.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -149,13 +150,14 @@ class Along {
     return operand(1);
   }
 
-  /// Whether the register is a plain load, so that the element of another column is at a fixed distance in memory. A guard or an index applies only
-  /// to the column of the loop.
+  /// Whether the register is a plain load, so that the element of another column is at a fixed
+  /// distance in memory. A guard or an index applies only to the column of the loop.
   static bool lies_in_its_row(const Statement& s) {
     return s.code == Code::load && !s.row && s.access.guard.strides.empty() && s.operands[0] < 0 && s.access.index < 0;
   }
 
-  /// The element of `x` at the target: read from memory if one loop walks a row there, else summed out of the row.
+  /// The element of `x` at the target: read from memory if one loop walks a row there, else summed
+  /// out of the row.
   Id picked(Id target) {
     const Statement& s = lowering_.kernel_.statements[static_cast<std::size_t>(x_)];
     const bool one_axis = !node_.attrs.ignore && item_.columns.size() == 1 && lies_in_its_row(s) && lowering_.kernel_.columns.size() == 1;

@@ -222,16 +222,20 @@ Lowering::Id Lowering::pointwise(const Item& item) {
     }
     case Op::permute: case Op::broadcast: case Op::rename: return ids[0];
     case Op::sum: return ids[0];  // over nothing
-    case Op::fill: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
-    case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy: case Op::cross_entropy_grad:
-    case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::contract: case Op::contract_add:
-    case Op::attend: case Op::attend_grad: break;
+    // clang-format off
+    case Op::fill: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad:
+    case Op::log_softmax: case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad:
+    case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
+    case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad: case Op::slice:
+    case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::contract:
+    case Op::contract_add: case Op::attend: case Op::attend_grad: break;
+    // clang-format on
   }
   llvm_unreachable("no pointwise operation");
 }
 
-/// Random numbers are keyed by the sample and the position within it, in the memory order of the value. A value without samples, such as a weight,
-/// has one mask per step for all uses.
+/// Random numbers are keyed by the sample and the position within it, in the memory order of the
+/// value. A value without samples, such as a weight, has one mask per step for all uses.
 void Lowering::dropout_strides(Statement& s, ValueId value) {
   const auto& dims = graph_.type(value).dims;
   if (graph_.type(value).samples() != nullptr) s.interval = buffers_.interval("sample");
@@ -369,7 +373,8 @@ void Lowering::lower(const Item& item) {
     kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
     return store(buffers_.port(item.port), axes_.of(port.value), value(port.value));
   }
-  // The type of an operation follows from its operand alone, so that the bits do not depend on fusion.
+  // The type of an operation follows from its operand alone, so that the bits do not depend on
+  // fusion.
   const auto operands = graph_.operands(graph_.node(item.node));
   brief_ = target_ != Target::cpu && !operands.empty() && tensor::is_narrow(graph_.type(operands[0]).dtype);
   kernel_.ops.emplace_back(item.kind == Item::Kind::addend ? "copy" : tensor::info(graph_.node(item.node).op).name);

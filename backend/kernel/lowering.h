@@ -1,8 +1,9 @@
 #pragma once
-// The lowering of one fused step: the state that its parts share, and the construction of statements. `lower_nest` is the entry.
+// The lowering of one fused step: the state that its parts share, and the construction of
+// statements. `lower_nest` is the entry.
 //
-// Guarantees: equal statements without effect are one; every statement has a flag for one value per row; values that other steps read are stored at
-// their definition.
+// Guarantees: equal statements without effect are one; every statement has a flag for one value per
+// row; values that other steps read are stored at their definition.
 //
 //   Kernel kernel = Lowering(body, axes, fusion, step, buffers, target).run();
 
@@ -69,7 +70,8 @@ class Lowering {
     s.name = kernel_.statements[static_cast<std::size_t>(a)].name;
     return add(std::move(s));
   }
-  /// The result of an operation of type `dtype`, rounded if `dtype` is narrower than the type of the computation.
+  /// The result of an operation of type `dtype`, rounded if `dtype` is narrower than the type of
+  /// the computation.
   Id rounded(Id a, tensor::DType dtype);
   /// Whether all its results are bf16 numbers.
   bool is_rounded(Id a) const;
@@ -80,8 +82,8 @@ class Lowering {
   Id value(tensor::ValueId operand);
   Id load(tensor::ValueId memory, std::span<const Axis> axes);
   Access access(BufferIndex buffer, std::span<const Axis> axes) const;
-  /// The element of `operand` at the position in `result` plus `places` along `dim`, if the position in `result` is in [first, end); else
-  /// `otherwise`, or 0.
+  /// The element of `operand` at the position in `result` plus `places` along `dim`, if the
+  /// position in `result` is in [first, end); else `otherwise`, or 0.
   Id load_moved(tensor::ValueId operand, tensor::ValueId result, Symbol dim, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise = -1);
   Id position(Axis axis, tensor::DType dtype);
   void define(tensor::ValueId result, Id id);

@@ -12,7 +12,8 @@
 
 namespace piper::backend {
 
-// Elements per statement execution: a multiple of the CPU's lanes, large enough for cheap dispatch, small enough for the L1 cache.
+// Elements per statement execution: a multiple of the CPU's lanes, large enough for cheap dispatch,
+// small enough for the L1 cache.
 inline constexpr std::int64_t kBlock = 256;
 inline constexpr std::int32_t kLanes = Lanes{}.count;
 static_assert(kBlock % kLanes == 0);
@@ -58,7 +59,8 @@ class Machine {
   template <typename T>
   void add_to_place(const Kernel& kernel, const Statement& sum, std::int64_t index, const std::vector<T>& added);
 
-  // One statement over n elements from column `column` of the innermost loop; a row statement has n = 1.
+  // One statement over n elements from column `column` of the innermost loop; a row statement has n
+  // = 1.
   void execute(std::size_t i, std::int64_t n);
   template <typename T>
   void compute(const Statement& s, Register& r, std::int64_t n);

@@ -6,7 +6,8 @@ namespace piper::backend {
 
 namespace {
 
-/// Keywords and alternative tokens of C++20, except those in `_t`, which are recognised by their form.
+/// Keywords and alternative tokens of C++20, except those in `_t`, which are recognised by their
+/// form.
 constexpr std::string_view kWords[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "co_await", "co_return", "co_yield",
     "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else",
@@ -19,7 +20,8 @@ static_assert(std::ranges::is_sorted(kWords));
 /// Declarations of runtime/abi.h and runtime/kernel_math.h, and the macros of <stdint.h>.
 constexpr std::string_view kHeaderPrefixes[] = {"piper", "Piper", "PIPER"};
 constexpr std::string_view kHeaderSuffixes[] = {"_t", "_C", "_MAX", "_MIN", "_WIDTH"};
-/// Loop nests, call descriptions and checks; a body's operands and calls, its accumulate flags, and the partial results of a row.
+/// Loop nests, call descriptions and checks; a body's operands and calls, its accumulate flags, and
+/// the partial results of a row.
 constexpr std::string_view kOwnPrefixes[] = {"fused_", "gemm_", "attend_", "check_"};
 constexpr std::string_view kOwnSuffixes[] = {"_at", "_calls", "_adds", "_lanes"};
 

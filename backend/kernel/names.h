@@ -1,8 +1,9 @@
 #pragma once
 // Identifiers of generated C++ made from names of a program.
 //
-// Guarantees: such a name is no C++ keyword, no name of the two included headers, and no name of the printers: a colliding name gets a trailing
-// underscore, which none of them has. Names of the printers outside the current scope have a form of their own; those inside are added to the scope.
+// Guarantees: such a name is no C++ keyword, no name of the two included headers, and no name of
+// the printers: a colliding name gets a trailing underscore, which none of them has. Names of the
+// printers outside the current scope have a form of their own; those inside are added to the scope.
 // tests/tools/generated_names_test.cpp gets the names of the headers from the compiler.
 //
 //   NameScope names{"api", "rank"};

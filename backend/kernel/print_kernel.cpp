@@ -37,8 +37,8 @@ class Printer : StatementPrinter {
   std::string seed() const override { return "rank->seed"; }
   std::string step() const override { return "rank->global_step"; }
   std::string signature(const std::string& name) const;
-  /// Opens a loop that must not be unrolled. g++ 12 unrolls short loops before it vectorises, and then takes wrong elements of neighbouring rows
-  /// (masked loads, permutations of eight doubles).
+  /// Opens a loop that must not be unrolled. g++ 12 unrolls short loops before it vectorises, and
+  /// then takes wrong elements of neighbouring rows (masked loads, permutations of eight doubles).
   void loop(const std::string& variable, std::int64_t extent) {
     out_ += "#pragma GCC unroll 1\n";
     open("for (int64_t " + variable + " = 0; " + variable + " < " + std::to_string(extent) + "; ++" + variable + ")");
@@ -108,7 +108,8 @@ void Printer::columns(std::size_t begin, std::size_t end) {
     column_statements(begin, end);
     close();
   } else {
-    // Sixteen independent partial results per row, element j in lane j mod 16, so that the inner loop is vectorised.
+    // Sixteen independent partial results per row, element j in lane j mod 16, so that the inner
+    // loop is vectorised.
     if (whole > 0) {
       open("for (int64_t j0 = 0; j0 < " + std::to_string(whole) + "; j0 += 16)");
       if (!scatters) out_ += "#pragma GCC ivdep\n";

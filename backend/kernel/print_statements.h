@@ -1,6 +1,6 @@
 #pragma once
-// Common parts of C++ and CUDA C++ of a loop nest: names, literals, memory accesses, and the expression of every statement. Pointwise ops are printed
-// only here.
+// Common parts of C++ and CUDA C++ of a loop nest: names, literals, memory accesses, and the
+// expression of every statement. Pointwise ops are printed only here.
 
 #include <map>
 #include <set>
@@ -24,8 +24,8 @@ class StatementPrinter {
   ~StatementPrinter() = default;
 
   void name_everything();
-  /// A value with a single reader in the same pass is inlined into it, unless memory is written in between. A value rounded only for memory is
-  /// rounded by its store.
+  /// A value with a single reader in the same pass is inlined into it, unless memory is written in
+  /// between. A value rounded only for memory is rounded by its store.
   void inline_values();
 
   std::string expression(std::size_t i) const;
@@ -53,8 +53,8 @@ class StatementPrinter {
     line("}");
   }
 
-  /// The value of an index at which memory is read or written; on a device that reports an index out of range only later, it must not be
-  /// followed.
+  /// The value of an index at which memory is read or written; on a device that reports an index
+  /// out of range only later, it must not be followed.
   virtual std::string index(const Statement& s) const { return registers_[static_cast<std::size_t>(s.access.index)]; }
   /// Seed and step of the key of random numbers.
   virtual std::string seed() const = 0;

@@ -21,8 +21,12 @@ namespace {
 
 bool is_cheap(Code code) {
   switch (code) {
-    case Code::add: case Code::sub: case Code::mul: case Code::neg: case Code::square: case Code::cast: case Code::round: case Code::maximum: case Code::minimum:
-    case Code::relu: case Code::relu_grad: case Code::select_ge: case Code::select_lt: case Code::select_eq: case Code::select_other: case Code::position: return true;
+    // clang-format off
+    case Code::add: case Code::sub: case Code::mul: case Code::neg: case Code::square:
+    case Code::cast: case Code::round: case Code::maximum: case Code::minimum: case Code::relu:
+    case Code::relu_grad: case Code::select_ge: case Code::select_lt: case Code::select_eq:
+    case Code::select_other: case Code::position: return true;
+    // clang-format on
     default: return false;
   }
 }
@@ -53,7 +57,8 @@ class Passes {
     }
   }
 
-  /// Moves a column statement that only later passes need to them, unless that keeps more values across passes.
+  /// Moves a column statement that only later passes need to them, unless that keeps more values
+  /// across passes.
   void sink() {
     std::vector<std::vector<std::int32_t>> users(old_.size());
     for (std::size_t i = 0; i < old_.size(); ++i) each_operand(old_[i], [&](std::int32_t o) { users[at(o)].push_back(static_cast<std::int32_t>(i)); });
@@ -192,7 +197,8 @@ class Passes {
   std::map<std::int32_t, Access> stored_;  // column value -> where it is stored
   std::map<std::int32_t, Access> kept_;    // column value -> its row of scratch
   std::set<BufferIndex> written_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> placed_;  // (old statement, pass or -1) -> new statement
+  // (old statement, pass or -1) -> new statement.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> placed_;
   bool changed_ = false;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Assigns the statements of a loop nest to passes over its columns and brings them into execution order.
+// Assigns the statements of a loop nest to passes over its columns and brings them into execution
+// order.
 
 #include <functional>
 
@@ -7,8 +8,8 @@
 
 namespace piper::backend {
 
-/// Statements are in dependence order with `pass` unset. `temporary` returns a row of scratch; without it, values that a later pass needs are
-/// computed again.
+/// Statements are in dependence order with `pass` unset. `temporary` returns a row of scratch;
+/// without it, values that a later pass needs are computed again.
 void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary, const std::function<bool(BufferIndex)>& accumulates);
 
 /// Whether the statement's result is one value per row: row statements and reductions.

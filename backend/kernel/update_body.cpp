@@ -34,7 +34,8 @@ class BodyWriter {
     body.outputs.push_back(port);
   }
 
-  // Results without a name are named by their op; `updated.moment1` is `updated_moment1` in a body and `moment1` in its loops.
+  // Results without a name are named by their op; `updated.moment1` is `updated_moment1` in a body
+  // and `moment1` in its loops.
   ValueId add(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::add, {a, b}, name); }
   ValueId sub(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::sub, {a, b}, name); }
   ValueId mul(ValueId a, ValueId b, std::string_view name = {}) { return op(Op::mul, {a, b}, name); }

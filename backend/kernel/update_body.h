@@ -1,7 +1,9 @@
 #pragma once
-// The optimizer as tensor graphs: bodies of Update, SumSquares and Norm nodes, for the same kernels, evaluator and printer as chunks.
+// The optimizer as tensor graphs: bodies of Update, SumSquares and Norm nodes, for the same
+// kernels, evaluator and printer as chunks.
 //
-// Gradients and parameters of a bucket are flat. Scalars are 0-dimensional f64 inputs that the caller points at PiperScalars and at the norm.
+// Gradients and parameters of a bucket are flat. Scalars are 0-dimensional f64 inputs that the
+// caller points at PiperScalars and at the norm.
 
 #include <cstdint>
 #include <span>
@@ -17,22 +19,23 @@ struct UpdateBody {
   std::vector<int> in_place;  // for build_kernels: output -> input whose memory it takes over
 };
 
-/// Operands of an update over `elements` values of a parameter of `dtype`; all other values have its wide type. inputs: parameter, gradient,
-/// learning_rate, factor (the clip
-/// factor; 1 without clipping), then
+/// Operands of an update over `elements` values of a parameter of `dtype`; all other values have
+/// its wide type. inputs: parameter, gradient, learning_rate, factor (the clip factor; 1 without
+/// clipping), then
 ///   sgd with momentum: momentum;  adamw: moment1, moment2;  of a narrow parameter: master;  adamw: bias1, bias2.
-/// outputs: parameter, then the state in the same order, each in place of its input. With master weights, p and p' are these, and the parameter is p'
-/// rounded.
+/// outputs: parameter, then the state in the same order, each in place of its input. With master
+/// weights, p and p' are these, and the parameter is p' rounded.
 ///   sgd:   g' = factor g + weight_decay p;  m' = momentum m + g';  p' = p - lr m'   (without momentum: p' = p - lr g')
 ///   adamw: m' = beta1 m + (1 - beta1) g';  v' = beta2 v + (1 - beta2) g'^2;
 ///          p' = (1 - lr weight_decay) p - lr (m' / bias1) / (sqrt(v' / bias2) + eps)
 UpdateBody update_body(Context& context, const directive::Optimizer& optimizer, tensor::DType dtype, std::int64_t elements);
 
-/// inputs: one gradient of `dtype` per parameter (`elements` of each); outputs: its sum of squares, f64 scalars in the same order.
+/// inputs: one gradient of `dtype` per parameter (`elements` of each); outputs: its sum of squares,
+/// f64 scalars in the same order.
 dag::Body sum_squares_body(Context& context, tensor::DType dtype, std::span<const std::int64_t> elements);
 
-/// inputs: `count` f64 scalars, the sums of squares in parameter order; outputs: norm = sqrt(their sum in order), and
-/// factor = min(1, clip / (norm + 1e-6)), or 1 without `clip`.
+/// inputs: `count` f64 scalars, the sums of squares in parameter order; outputs: norm = sqrt(their
+/// sum in order), and factor = min(1, clip / (norm + 1e-6)), or 1 without `clip`.
 dag::Body norm_body(Context& context, std::size_t count, std::optional<double> clip);
 
 }  // namespace piper::backend

@@ -1,6 +1,6 @@
 #pragma once
-// The memory of a one-device run: state at every owner, gradients and values at every rank, each in separate memory. Used by
-// `sequential_run.cpp` alone.
+// The memory of a one-device run: state at every owner, gradients and values at every rank, each in
+// separate memory. Used by `sequential_run.cpp` alone.
 
 #include <cstdint>
 #include <memory>
@@ -26,7 +26,8 @@ struct RankMemory {
   std::uint64_t world;
   std::vector<std::vector<std::uint32_t>> coordinates;  // per rank
 
-  // State: one copy of parameters and slots per (parameter, owner), gradients per (parameter, rank).
+  // State: one copy of parameters and slots per (parameter, owner), gradients per (parameter,
+  // rank).
   std::vector<PiperParam> params;
   std::vector<std::string> names;
   std::vector<std::vector<std::int64_t>> dims;

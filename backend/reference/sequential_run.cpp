@@ -41,7 +41,8 @@ struct SequentialRun::State : RankMemory {
   std::vector<dag::SquaredPart> norm_order;
   std::vector<std::uint8_t> matched;        // per comm: done in this step
   std::vector<dag::BucketPosition> places;      // per parameter
-  std::vector<std::vector<Memory>> rounds;  // per parameter and rank: contributions since the last reduction, for sharded gradients
+  // Per parameter and rank: contributions since the last reduction, for sharded gradients.
+  std::vector<std::vector<Memory>> rounds;
 
   /// The in-place sum of which an output is a term.
   struct Term {
@@ -125,7 +126,8 @@ struct SequentialRun::State : RankMemory {
     return run(bodies[node.body.index()], std::move(operands), accumulate, first);
   }
 
-  /// Bodies are shared between chunks with equal work, so the parameter is the one that this node's edge leads to.
+  /// Bodies are shared between chunks with equal work, so the parameter is the one that this node's
+  /// edge leads to.
   tensor::ParamId input_param(const Node& node, const dag::Body& body, std::size_t port) const {
     if (body.inputs[port].kind != dag::PortKind::param) return {};
     for (const dag::Input& input : dag.inputs_of(node)) {
@@ -135,7 +137,8 @@ struct SequentialRun::State : RankMemory {
     return body.inputs[port].param;
   }
 
-  /// The ranks that take part in a collective with `r`, in set order, then coordinate order, with the member node of each.
+  /// The ranks that take part in a collective with `r`, in set order, then coordinate order, with
+  /// the member node of each.
   std::vector<std::pair<std::uint64_t, dag::NodeId>> group_of(const dag::Comm& comm, std::uint64_t r) const {
     std::vector<std::pair<std::uint64_t, dag::NodeId>> group;
     for (const dag::NodeId member : comm.members) {
@@ -237,7 +240,8 @@ struct SequentialRun::State : RankMemory {
 
   /// Here host and device share one memory.
   void copy(dag::NodeId id) {
-    if (dag.node(id).subject.bucket().valid()) return;  // optimizer state stays in place for updates
+    // Optimizer state stays in place for updates.
+    if (dag.node(id).subject.bucket().valid()) return;
     for (std::uint64_t r = 0; r < world; ++r) {
       if (!on(dag.node(id).devices, r)) continue;
       for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
@@ -278,7 +282,8 @@ struct SequentialRun::State : RankMemory {
       for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     }
     const std::size_t count = operands.size();
-    // Kernel operands are aligned to 64 bytes, but the sums are contiguous, so each is copied through a buffer.
+    // Kernel operands are aligned to 64 bytes, but the sums are contiguous, so each is copied
+    // through a buffer.
     std::vector<Memory> places;
     for (std::size_t i = 0; i < count; ++i) {
       places.push_back(allocate(8));
@@ -378,7 +383,8 @@ struct SequentialRun::State : RankMemory {
         case dag::CommOp::recv: transfer(comm); break;
         case dag::CommOp::offload:
         case dag::CommOp::fetch: copy(comm.members.front()); break;
-        // Here each member of a reduce_scatter has the full sum, and an owner has one copy of its parameters.
+        // Here each member of a reduce_scatter has the full sum, and an owner has one copy of its
+        // parameters.
         case dag::CommOp::all_reduce:
         case dag::CommOp::reduce_scatter: all_reduce(comm); break;
         case dag::CommOp::all_gather: break;
@@ -413,7 +419,8 @@ struct SequentialRun::State : RankMemory {
           break;
         case NodeKind::report: report(node, r); break;
         case NodeKind::send: case NodeKind::recv: case NodeKind::offload: case NodeKind::fetch: case NodeKind::all_reduce:
-        case NodeKind::reduce_scatter: case NodeKind::all_gather: case NodeKind::all_gather_v: break;  // operations of a communicator, above
+        // Operations of a communicator, above.
+        case NodeKind::reduce_scatter: case NodeKind::all_gather: case NodeKind::all_gather_v: break;
       }
     }
     return true;

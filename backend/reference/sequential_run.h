@@ -1,8 +1,10 @@
 #pragma once
-// The one-device run of a program: every node of its DAG for every device in turn, one after the other, on one thread.
+// The one-device run of a program: every node of its DAG for every device in turn, one after the
+// other, on one thread.
 //
-// It shares only bodies, kernels and the order of additions with the program: no plan, streams, messages, arena or generated code. So a
-// program must give the same bits (docs/execution.md section 6), and a difference is a bug in the unshared parts.
+// It shares only bodies, kernels and the order of additions with the program: no plan, streams,
+// messages, arena or generated code. So a program must give the same bits (docs/execution.md
+// section 6), and a difference is a bug in the unshared parts.
 //
 //   SequentialRun run(dag, host, seed);            // dag.level >= ordered
 //   initialise(run.params());
@@ -36,7 +38,8 @@ class SequentialRun {
   SequentialRun(const SequentialRun&) = delete;
   SequentialRun& operator=(const SequentialRun&) = delete;
 
-  /// One entry per parameter and owner, with its position in `state()`; the counted one of each parameter comes first.
+  /// One entry per parameter and owner, with its position in `state()`; the counted one of each
+  /// parameter comes first.
   std::span<const PiperParam> params() const;
   unsigned char* state();
 
@@ -47,7 +50,8 @@ class SequentialRun {
   const std::vector<std::vector<double>>& loss_sums() const;
   double gradient_norm() const;
 
-  /// A parameter at its counted owner, and its reduced gradient of the last step; row-major. Empty for an unknown name.
+  /// A parameter at its counted owner, and its reduced gradient of the last step; row-major. Empty
+  /// for an unknown name.
   std::vector<double> values(std::string_view name) const;
   std::vector<double> gradient(std::string_view name) const;
 

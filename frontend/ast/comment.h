@@ -1,5 +1,6 @@
 #pragma once
-// Comments as trivia: their position, and the token that they belong to. The parser does not see them; formatters and hover do.
+// Comments as trivia: their position, and the token that they belong to. The parser does not see
+// them; formatters and hover do.
 //
 //   let x = 1  // belongs to `1`: it follows it on its line
 //   // belongs to `let`: it precedes it, on lines of its own
@@ -20,7 +21,8 @@ enum class CommentPlace : std::uint8_t {
 struct Comment {
   SourceRange range;
   CommentPlace place{};
-  std::uint32_t token = 0;  // the first byte of the token that it belongs to; the size of the text: the end of the file
+  // The first byte of the token that it belongs to; the size of the text: the end of the file.
+  std::uint32_t token = 0;
 };
 
 }  // namespace piper::ast

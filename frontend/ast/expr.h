@@ -1,9 +1,9 @@
 #pragma once
 // Expressions of the AST: plain nodes in the arena of an `ast::Module`.
 //
-// Guarantees: every node has a range inside its file; pointers are never null unless the comment says so; text that is missing or
-// did not parse is an `ErrorExpr` (its range may be empty) or an `Identifier` without a name.
-// Test the kind of a node with llvm::isa and llvm::dyn_cast.
+// Guarantees: every node has a range inside its file; pointers are never null unless the comment
+// says so; text that is missing or did not parse is an `ErrorExpr` (its range may be empty) or an
+// `Identifier` without a name. Test the kind of a node with llvm::isa and llvm::dyn_cast.
 //
 //   `stage[c*p + r] mb[0..m]` is Selector{Index{Name stage, [c*p + r]}, [Coordinate{mb, [0..m]}]}
 
@@ -24,8 +24,9 @@ constexpr std::uint32_t kUnbound = 0xFFFFFFFFu;
 struct Identifier {
   std::string_view name;
   SourceRange range;
-  /// Set by the analysis. For a name that declares, assigns or reads a local: its slot. For a label (a region, a dimension of a
-  /// selector, a communication part, the name of an open argument): its Symbol's value.
+  /// Set by the analysis. For a name that declares, assigns or reads a local: its slot. For a label
+  /// (a region, a dimension of a selector, a communication part, the name of an open argument): its
+  /// Symbol's value.
   mutable std::uint32_t binding = kUnbound;
 
   bool missing() const { return name.empty(); }
@@ -58,7 +59,8 @@ struct ErrorExpr : ExprNode<ExprKind::error> {
   using ExprNode::ExprNode;
 };
 
-/// The kind of entity that a name refers to; set by the analysis. It decides the meaning of the `target` beside it.
+/// The kind of entity that a name refers to; set by the analysis. It decides the meaning of the
+/// `target` beside it.
 enum class Referent : std::uint8_t {
   unresolved,  // not analysed, or unknown and reported
   local,       // slot in the frame of the body
@@ -188,7 +190,8 @@ struct Arg {
   SourceRange range;
 };
 
-/// `f(x, causal: true)`; a method `o.trim(mb: m)` has a FieldExpr as its callee, whose base is the receiver.
+/// `f(x, causal: true)`; a method `o.trim(mb: m)` has a FieldExpr as its callee, whose base is the
+/// receiver.
 struct CallExpr : ExprNode<ExprKind::call> {
   using ExprNode::ExprNode;
   Expr* callee = nullptr;
@@ -196,8 +199,10 @@ struct CallExpr : ExprNode<ExprKind::call> {
   // Set by the analysis.
   mutable Referent referent = Referent::unresolved;     // function or builtin
   mutable std::uint32_t target = kUnbound;
-  mutable std::span<const std::int32_t> matched;        // per parameter of the callee: the position in `args`; -1: its default
-  mutable std::span<const std::uint32_t> rest;          // arguments of a variadic (`max(a, b)`) or open (`rename(x, a: b)`) builtin
+  // Per parameter of the callee: the position in `args`; -1: its default.
+  mutable std::span<const std::int32_t> matched;
+  // Arguments of a variadic (`max(a, b)`) or open (`rename(x, a: b)`) builtin.
+  mutable std::span<const std::uint32_t> rest;
 };
 
 /// `mb[0..m]` after another coordinate.
@@ -207,7 +212,8 @@ struct Coordinate {
   SourceRange range;
 };
 
-/// `stage[r] mb[0..m]`: a head with at least one further coordinate. A lone `stage[r]` is an IndexExpr.
+/// `stage[r] mb[0..m]`: a head with at least one further coordinate. A lone `stage[r]` is an
+/// IndexExpr.
 struct SelectorExpr : ExprNode<ExprKind::selector> {
   using ExprNode::ExprNode;
   Expr* head = nullptr;

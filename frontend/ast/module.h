@@ -1,8 +1,8 @@
 #pragma once
 // The AST of one file: its items, and the arena that owns every node.
 //
-// Guarantees: moving a Module keeps all node addresses; names and texts live in the arena, so the source text may go.
-// Node guarantees as in frontend/ast/expr.h.
+// Guarantees: moving a Module keeps all node addresses; names and texts live in the arena, so the
+// source text may go. Node guarantees as in frontend/ast/expr.h.
 
 #include <memory>
 #include <span>
@@ -23,7 +23,8 @@ enum class ItemKind : std::uint8_t { error, use, param, mesh, function, train, m
 struct Item {
   ItemKind kind;
   SourceRange range;
-  std::string_view doc;  // the lines of the `///` comment before it, without the marks, joined by line breaks
+  // The lines of the `///` comment before it, without the marks, joined by line breaks.
+  std::string_view doc;
 
  protected:
   Item(ItemKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}
@@ -126,13 +127,15 @@ class Module {
   std::unique_ptr<llvm::BumpPtrAllocator> arena_ = std::make_unique<llvm::BumpPtrAllocator>();
 };
 
-/// The text of `show ast`: one node per line, indented, with its range as `[line:column-line:column]`.
+/// The text of `show ast`: one node per line, indented, with its range as
+/// `[line:column-line:column]`.
 std::string print(const Module& module, const SourceTable& files);
 
 /// The same text without the ranges: equal for two texts that differ in layout only.
 std::string print_without_ranges(const Module& module);
 
-/// An expression on one line in source form, parenthesised only where needed; `<error>` for text that did not parse.
+/// An expression on one line in source form, parenthesised only where needed; `<error>` for text
+/// that did not parse.
 std::string source_text(const Expr& expr);
 
 }  // namespace piper::ast

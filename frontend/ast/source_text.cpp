@@ -91,7 +91,8 @@ std::string_view sort_text(FunctionSort sort) {
 
 namespace {
 
-/// How tightly an expression binds; an operand that binds less tightly than its place asks for needs parentheses.
+/// How tightly an expression binds; an operand that binds less tightly than its place asks for
+/// needs parentheses.
 enum BindingStrength { kLoosest, kConditional = 0, kOr, kAnd, kNot, kCompare, kBy, kRange, kAdd, kMultiply, kNegate, kPrimary };
 
 int strength(BinaryOp op) {

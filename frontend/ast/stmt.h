@@ -1,7 +1,8 @@
 #pragma once
 // Statements of the AST. Guarantees as in frontend/ast/expr.h.
 //
-// Which statements a body may hold (model, schedule, order, steps, value) is checked by the analysis, not here.
+// Which statements a body may hold (model, schedule, order, steps, value) is checked by the
+// analysis, not here.
 
 #include <cstdint>
 #include <span>
@@ -81,16 +82,18 @@ enum class StmtKind : std::uint8_t {
 
 inline constexpr std::size_t kNumStmtKinds = static_cast<std::size_t>(StmtKind::step) + 1;
 
-/// The word that statements of the kind begin with; empty if they have none, or if directives.def has it.
+/// The word that statements of the kind begin with; empty if they have none, or if directives.def
+/// has it.
 std::string_view keyword_of(StmtKind kind);
 
 struct Stmt {
   StmtKind kind;
   SourceRange range;
-  /// Set by the analysis: it has reported an error in the statement itself, or in something that the statement needs. Statements in its blocks have
-  /// their own flag.
+  /// Set by the analysis: it has reported an error in the statement itself, or in something that
+  /// the statement needs. Statements in its blocks have their own flag.
   mutable bool refused = false;
-  /// Set by the analysis: a part of it did not parse. It is refused, and its text may have had more than this node.
+  /// Set by the analysis: a part of it did not parse. It is refused, and its text may have had more
+  /// than this node.
   mutable bool damaged = false;
 
  protected:
@@ -131,7 +134,8 @@ struct AssignStmt : StmtNode<StmtKind::assign> {
   mutable std::uint16_t type = 0;  // of the variable; set by the analysis
 };
 
-/// `one_f_one_b(pp, 8)`: a call that applies a schedule or splices steps. Other primaries parse too.
+/// `one_f_one_b(pp, 8)`: a call that applies a schedule or splices steps. Other primaries parse
+/// too.
 struct ExprStmt : StmtNode<StmtKind::expr> {
   using StmtNode::StmtNode;
   Expr* value = nullptr;
@@ -218,13 +222,15 @@ struct LossStmt : StmtNode<StmtKind::loss> {
   Expr* value = nullptr;
 };
 
-/// `partition model into stage: 4 with sizes: [7, 8, 8, 5]`, `place stage[s] on p[s]`, `stream p2p: model.send with window: 4`. Its row of
-/// directives.def says which parts it has; the others are null or empty.
+/// `partition model into stage: 4 with sizes: [7, 8, 8, 5]`, `place stage[s] on p[s]`,
+/// `stream p2p: model.send with window: 4`. Its row of directives.def says which parts it has; the
+/// others are null or empty.
 struct DirectiveStmt : StmtNode<StmtKind::directive> {
   using StmtNode::StmtNode;
   directive::DirectiveKind directive{};
   Expr* region = nullptr;               // subject `region`
-  Identifier name;                      // subject `dimension`: of the model; subject `named`: of the targets
+  // Subject `dimension`: of the model; subject `named`: of the targets.
+  Identifier name;
   std::span<const Target> targets;      // subjects `targets` and `named`
   std::span<const Pair> into;           // at least one after a region
   std::span<const Target> in;           // empty: the whole model

@@ -16,7 +16,8 @@ void walk(const Module& module, const VisitNode& visit);
 
 /// Names of values by their use, and nodes by kind; empty functions are not called.
 struct NameVisitor {
-  std::function<void(const Identifier& name)> declares;  // parameters, `let`, `var`, loops, cursors, weights, inputs
+  // Parameters, `let`, `var`, loops, cursors, weights, inputs.
+  std::function<void(const Identifier& name)> declares;
   std::function<void(const Identifier& name)> assigns;
   std::function<void(const Identifier& name)> reads;     // axes after `over`
   std::function<void(const NameExpr& name)> uses;        // callees too

@@ -95,8 +95,8 @@ std::optional<std::size_t> block_of(const std::vector<Word>& words, const Line& 
   return std::nullopt;
 }
 
-/// The break of a line that is too long: before a word that follows a comma or an operator, in as few brackets as possible, as far right as
-/// fits.
+/// The break of a line that is too long: before a word that follows a comma or an operator, in as
+/// few brackets as possible, as far right as fits.
 std::optional<std::size_t> break_of(const std::vector<Word>& words, const Line& line) {
   std::optional<std::size_t> best;
   std::size_t depth = 0, least = SIZE_MAX, column = line.indent;
@@ -116,11 +116,13 @@ std::optional<std::size_t> break_of(const std::vector<Word>& words, const Line& 
   return best;
 }
 
-/// The lines between the breaks, with more breaks in lines that are too long. Visits each word a few times, however long its line is.
+/// The lines between the breaks, with more breaks in lines that are too long. Visits each word a
+/// few times, however long its line is.
 std::vector<Line> fit(std::vector<Word>& words) {
   std::vector<Line> lines;
   Before before;
-  std::vector<std::size_t> ends;  // of the line that comes next and of those that it was broken from
+  // of the line that comes next and of those that it was broken from
+  std::vector<std::size_t> ends;
   bool has_blocks = true;         // may have
   for (std::size_t first = 0; first < words.size();) {
     if (ends.empty()) {
@@ -154,7 +156,8 @@ std::vector<Line> fit(std::vector<Word>& words) {
   return lines;
 }
 
-/// A column of a line that its neighbours may share: which table, and the byte of the text where blanks go.
+/// A column of a line that its neighbours may share: which table, and the byte of the text where
+/// blanks go.
 struct Column {
   std::string_view table;
   std::size_t at = 0;
@@ -276,7 +279,8 @@ std::string formatted(std::string_view text) {
   return result;
 }
 
-/// Whole lines that are not changed: declarations with syntax errors, and the text after them up to the next one.
+/// Whole lines that are not changed: declarations with syntax errors, and the text after them up to
+/// the next one.
 struct Zone {
   std::size_t begin = 0, end = 0;
 };
@@ -353,7 +357,8 @@ std::string format(std::string_view text) {
     mark = text.substr(0, 3);
     text.remove_prefix(3);
   }
-  // The first line decides all line ends, also in unchanged declarations: mixed line ends are a mistake of an editor.
+  // The first line decides all line ends, also in unchanged declarations: mixed line ends are a
+  // mistake of an editor.
   const std::size_t first_end = text.find('\n');
   const bool carriage = first_end != std::string_view::npos && first_end > 0 && text[first_end - 1] == '\r';
   const std::string result = formatted_zones(with_line_ends(text, "\n"));

@@ -29,7 +29,8 @@ bool can_end(const Word& word);
 /// One blank between the two, or none.
 bool has_blank(const std::vector<Word>& words, std::size_t left);
 
-/// Puts the contents of the block that begins at `open` on lines of their own; a `;` between them is removed.
+/// Puts the contents of the block that begins at `open` on lines of their own; a `;` between them
+/// is removed.
 void open_up(std::vector<Word>& words, std::size_t open);
 
 /// Each bracket gets its partner, by position.

@@ -11,8 +11,9 @@ namespace piper::format {
 
 namespace {
 
-/// The tree, whether the text has mistakes, and a line for each comment: its position, the number of its token and its text. A `;` has no number, because the
-/// formatter may replace it by a line end.
+/// The tree, whether the text has mistakes, and a line for each comment: its position, the number
+/// of its token and its text. A `;` has no number, because the formatter may replace it by a line
+/// end.
 std::string program_of(std::string_view text) {
   LocationTable locations;
   const FileId file = locations.files().add("", std::string(text));

@@ -55,7 +55,8 @@ bool has_overrides(sema::Type type) {
   switch (type.kind) {
     case sema::TypeKind::integer: case sema::TypeKind::floating: case sema::TypeKind::bytes: case sema::TypeKind::boolean: case sema::TypeKind::string:
       return true;
-    case sema::TypeKind::axis: return !type.list;  // an axis of the mesh is named after its parameter
+    // An axis of the mesh is named after its parameter.
+    case sema::TypeKind::axis: return !type.list;
     default:
       return false;
   }
@@ -126,7 +127,8 @@ class Lowering {
     if (dtype) settings.dtype = *dtype;
     if (evaluator_.failed()) return nothing();
     const bool sound = train.sound && !evaluator_.broken();
-    // The model is checked beside the directives; its shapes are meaningless without an element type.
+    // The model is checked beside the directives; its shapes are meaningless without an element
+    // type.
     const bool looked_at = train.model.valid() && (!schedule_.setting_failed("dtype") || dtype);
     if (looked_at && build_model(train, frame, own_dtype) && sound && !evaluator_.broken()) return std::move(lowered_);
     return nothing();
@@ -214,7 +216,8 @@ class Lowering {
   }
   Mesh& mesh() { return lowered_.strategy.mesh; }
 
-  /// A train says how its parameters are updated and how often; `data` is checked where the model reads inputs.
+  /// A train says how its parameters are updated and how often; `data` is checked where the model
+  /// reads inputs.
   void require_settings(const sema::Train& train, const Frame& frame) {
     const directive::Settings& settings = lowered_.strategy.settings;
     const bool optim = settings.optimizer || schedule_.setting_failed("optim");
@@ -226,7 +229,8 @@ class Lowering {
     evaluator_.resume();
   }
 
-  /// A warm-up that ends with the train or later: the rate that the program names is that of one step, or of none.
+  /// A warm-up that ends with the train or later: the rate that the program names is that of one
+  /// step, or of none.
   void warn_of_long_warmup() {
     const directive::Settings& settings = lowered_.strategy.settings;
     if (!settings.optimizer || !settings.steps_given) return;
@@ -243,7 +247,8 @@ class Lowering {
         .hint("write a `warmup` that is smaller than `steps`");
   }
 
-  /// Synthetic numbers of an input that exceed the range of its readers: rows of a table, classes of a loss.
+  /// Synthetic numbers of an input that exceed the range of its readers: rows of a table, classes
+  /// of a loss.
   void refuse_more_classes(const directive::Data& data) {
     const tensor::Graph& model = lowered_.model;
     for (const tensor::IndexBound& read : tensor::index_bounds(model)) {
@@ -271,7 +276,8 @@ class Lowering {
     for (std::size_t i = 0; i < data.extent_locs.size(); ++i) {
       const std::string_view name = evaluator_.context().text(data.extents[i].first);
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 && means_classes(name)) continue;  // reported at their reader
+      // Reported at their reader.
+      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 && means_classes(name)) continue;
       const std::string_view best = nearest_name(name, names);
       auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i], "no input of the model has a dimension `{}`", name);
       if (best.empty()) {
@@ -293,7 +299,8 @@ class Lowering {
     return found;
   }
 
-  /// `needed_by`: the schedule that is shown by itself and has no default for it; null: there is one.
+  /// `needed_by`: the schedule that is shown by itself and has no default for it; null: there is
+  /// one.
   std::optional<Value> override_value(const Override& override, sema::Type type, const ast::Identifier& declared, const sema::Function* needed_by = nullptr) {
     if (!has_overrides(type)) {
       evaluator_.set_failed();

@@ -91,7 +91,8 @@ constexpr Meaning kMeanings[] = {
 };
 
 struct Argument {
-  std::string_view builtin, name, meaning;  // of an empty builtin: of all that have no line of their own before
+  // of an empty builtin: of all that have no line of their own before
+  std::string_view builtin, name, meaning;
 };
 
 constexpr Argument kArguments[] = {

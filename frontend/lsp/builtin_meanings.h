@@ -1,6 +1,6 @@
 #pragma once
-// Meanings of builtins and their arguments, each in one line: their types and defaults are in the signatures
-// (`frontend/sema/builtins.def`).
+// Meanings of builtins and their arguments, each in one line: their types and defaults are in the
+// signatures (`frontend/sema/builtins.def`).
 //
 //   meaning_of(sema::Builtin::sgd)            ->  "stochastic gradient descent"
 //   meaning_of_argument("sgd", "lr")          ->  "the learning rate: a number, or ..."

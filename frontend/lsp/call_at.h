@@ -1,5 +1,6 @@
 #pragma once
-// The call whose arguments contain the cursor, from the words before it, because an incomplete call has no end.
+// The call whose arguments contain the cursor, from the words before it, because an incomplete call
+// has no end.
 
 #include <optional>
 #include <set>

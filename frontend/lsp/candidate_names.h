@@ -13,7 +13,8 @@
 
 namespace piper::lsp {
 
-/// Whether a value of a type may be used where another type is expected; one of an unknown type may almost everywhere.
+/// Whether a value of a type may be used where another type is expected; one of an unknown type may
+/// almost everywhere.
 bool fits(sema::Type value, sema::Type place);
 /// Whether only some places take values of the type.
 bool is_special(sema::TypeKind kind);
@@ -82,7 +83,8 @@ class CandidateNames {
       if (visible(function.module) && function.syntax != nodes.item && !function.name().empty() && wanted(function)) add_function(function);
     }
   }
-  /// The schedules or models of the library in files that the text does not use: their `use` comes with them.
+  /// The schedules or models of the library in files that the text does not use: their `use` comes
+  /// with them.
   void unused_library(std::string_view item) {
     for (const std::string& module : sema::library_modules(item)) {
       const std::string name = module.substr(module.rfind('.') + 1);
@@ -151,7 +153,8 @@ class CandidateNames {
     if (last == "[" && open_bracket_is_list()) word("for");
   }
 
-  /// The row of the directive that is being written; null if the statement is no directive that works.
+  /// The row of the directive that is being written; null if the statement is no directive that
+  /// works.
   const directive::DirectiveRow* directive_row() const {
     const directive::DirectiveRow* const row = directive::find_directive(statement_.first());
     return row != nullptr && row->works() ? row : nullptr;

@@ -121,7 +121,8 @@ class Completer : CandidateNames {
     const std::string_view first = statement_.first(), last = statement_.last();
     if (statement_.words.empty()) return begin_statement();
     if (last == ".") return parts();
-    // `data:`, `mb:`, `up[dim, hidden:`: see below; arguments of calls first, because they can be nested in all the others.
+    // `data:`, `mb:`, `up[dim, hidden:`: see below; arguments of calls first, because they can be
+    // nested in all the others.
     if (in_comprehension()) return comprehension();
     if (in_shape()) return dimensions();
     if (statement_.depth() > 0 && in_call()) return arguments();

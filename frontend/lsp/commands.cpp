@@ -12,7 +12,8 @@ namespace piper::lsp {
 
 namespace {
 
-/// The one that a position lies in, or else `preferred`, or else the chosen train, or else the first of the file; empty where there is none.
+/// The one that a position lies in, or else `preferred`, or else the chosen train, or else the
+/// first of the file; empty where there is none.
 std::string subject_at(Request& request, const json::Value* position, llvm::StringRef preferred) {
   const std::uint32_t at = request.offset(position);
   const std::string chosen = request.project().chosen_train();
@@ -43,7 +44,8 @@ pictures::Picture picture_of(Request& request, const Subject& subject) {
   return pictures::make_picture(subject.title(), std::move(*timeline), &plan->dag, plan->dag.context->locations);
 }
 
-/// The contents of a panel for the train or schedule at a position: grid, timeline at unit costs, memory.
+/// The contents of a panel for the train or schedule at a position: grid, timeline at unit costs,
+/// memory.
 json::Value show_page(Request& request, const json::Object* argument) {
   const json::Value* position = argument != nullptr ? argument->get("position") : nullptr;
   const std::string name = position != nullptr ? subject_at(request, position, argument->getString("name").value_or("")) : subject_of(request, argument).name;

@@ -30,7 +30,8 @@ json::Value completion(Request& request) {
   if (statement.nowhere) return items;
   for (Candidate& candidate : candidates(request, statement, at)) {
     json::Object item{{"label", text(candidate.label)},
-                      {"filterText", text(candidate.label)},  // where there is an edit, some clients compare with nothing else
+                      // where there is an edit, some clients compare with nothing else
+                      {"filterText", text(candidate.label)},
                       {"kind", static_cast<int>(candidate.kind)},
                       {"sortText", text(candidate.sort + candidate.label)},
                       {"textEdit", json::Object{{"range", request.json(statement.typed)}, {"newText", text(candidate.insert.empty() ? candidate.label : candidate.insert)}}}};

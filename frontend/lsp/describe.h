@@ -12,7 +12,8 @@
 
 namespace piper::lsp {
 
-/// `schedule gpipe(p: axis, m: int)`, `mesh pair(pp: 2)`, `param steps = 400`, `train net = mlp(..) on pair`: without the body.
+/// `schedule gpipe(p: axis, m: int)`, `mesh pair(pp: 2)`, `param steps = 400`,
+/// `train net = mlp(..) on pair`: without the body.
 std::string headline(const ast::Item& item);
 /// The name of a declaration; missing for a `use`.
 const ast::Identifier* name_of(const ast::Item& item);
@@ -27,7 +28,8 @@ std::string setting_text(const directive::SettingRow& setting);
 /// The settings of the directive with that keyword; none if there is no such directive.
 std::span<const directive::SettingRow> settings_of(std::string_view keyword);
 
-/// A local in words, with its declaration: `let y: tensor`, `weight up[dim, hidden]`, `parameter p: axis`.
+/// A local in words, with its declaration: `let y: tensor`, `weight up[dim, hidden]`,
+/// `parameter p: axis`.
 std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration);
 
 /// Text in a block of the language.

@@ -16,7 +16,8 @@ int severity_number(Severity severity) {
 /// Clients can show unused code paler.
 bool is_unnecessary(Code code) { return code == Code::unused_local || code == Code::unreachable_code; }
 
-/// A range of no width is hard to see and to hover over: it gets the character behind it, or the one before.
+/// A range of no width is hard to see and to hover over: it gets the character behind it, or the
+/// one before.
 SourceRange visible(const SourceTable& files, SourceRange range) {
   if (range.begin != range.end) return range;
   const std::string_view text = files.text(range.file);

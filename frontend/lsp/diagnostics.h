@@ -9,8 +9,9 @@
 
 namespace piper::lsp {
 
-/// By URI. A diagnostic carries the edits of its fixes as `data`, with the version of the text that they are for. Diagnostics without a file, or at a place
-/// that no editor shows, are put at the beginning of `origin`.
+/// By URI. A diagnostic carries the edits of its fixes as `data`, with the version of the text that
+/// they are for. Diagnostics without a file, or at a place that no editor shows, are put at the
+/// beginning of `origin`.
 std::map<std::string, json::Array> to_json(const std::vector<Diagnostic>& diagnostics, const Project& project, const SourceTable& files, const OpenFile& origin,
                                            ColumnUnit unit);
 

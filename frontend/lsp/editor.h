@@ -1,6 +1,6 @@
 #pragma once
-// Notifications and requests from the server to the client, beside answers and diagnostics: messages, documents to
-// show, questions.
+// Notifications and requests from the server to the client, beside answers and diagnostics:
+// messages, documents to show, questions.
 //
 //   Editor editor;
 //   editor.connect(transport, params_of_initialize);
@@ -42,7 +42,8 @@ class Editor {
   Transport* transport_ = nullptr;
   bool has_settings_ = false;     // it answers `workspace/configuration`
   bool shows_documents_ = false;  // and `window/showDocument`
-  bool watches_files_ = false;    // and `client/registerCapability` for `workspace/didChangeWatchedFiles`
+  // And `client/registerCapability` for `workspace/didChangeWatchedFiles`.
+  bool watches_files_ = false;
   std::atomic<std::int64_t> asked_ = 0;
 };
 

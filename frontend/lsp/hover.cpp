@@ -76,7 +76,8 @@ std::string about_item(const ast::Item& item) {
   return text;
 }
 
-/// The figures and the grid of its plan, at the sizes of a check. Nothing if it has none, or one that takes long.
+/// The figures and the grid of its plan, at the sizes of a check. Nothing if it has none, or one
+/// that takes long.
 std::string about_plan(Request& request, const std::string& name) {
   constexpr std::size_t kWidest = 160, kMaxRows = 8;
   try {
@@ -92,7 +93,8 @@ std::string about_plan(Request& request, const std::string& name) {
   }
 }
 
-/// The train whose regions are meant at a place: the one around it, or the chosen one, or the first.
+/// The train whose regions are meant at a place: the one around it, or the chosen one, or the
+/// first.
 std::string train_at(Request& request, std::uint32_t at) {
   const std::string chosen = request.project().chosen_train();
   std::string first;

@@ -1,4 +1,5 @@
-// Shapes and numbers beside the names of `let`, `var`, loops and ranks; after a loop the elements that it leaves to its cursors.
+// Shapes and numbers beside the names of `let`, `var`, loops and ranks; after a loop the elements
+// that it leaves to its cursors.
 
 #include <algorithm>
 
@@ -12,11 +13,13 @@ namespace piper::lsp {
 namespace {
 
 bool is_known(std::string_view value) {
-  const std::string_view first = value.starts_with('[') ? value.substr(1) : value;  // a list of selectors says no more than one
+  // A list of selectors says no more than one.
+  const std::string_view first = value.starts_with('[') ? value.substr(1) : value;
   return !value.empty() && !first.starts_with("a ") && !first.starts_with("an ") && value.size() <= 60;
 }
 
-/// `left(F a, F b) = 0; left(B a) = 1, 0`: on the ranks in their order, those of the same numbers together.
+/// `left(F a, F b) = 0; left(B a) = 1, 0`: on the ranks in their order, those of the same numbers
+/// together.
 std::string left_text(std::span<const lower::Observations::Left> all) {
   std::vector<std::pair<std::string, std::string>> groups;  // numbers, operations
   for (const lower::Observations::Left& left : all) {
@@ -24,7 +27,8 @@ std::string left_text(std::span<const lower::Observations::Left> all) {
     std::string values;
     for (const std::string& value : left.seen.values) values += (values.empty() ? "" : ", ") + value;
     if (left.seen.more) values += ", ...";
-    const Pass pass = left.op->pass == Pass::BI ? Pass::B : left.op->pass;  // both take elements that `left(B a)` counts
+    // Both take elements that `left(B a)` counts.
+    const Pass pass = left.op->pass == Pass::BI ? Pass::B : left.op->pass;
     const std::string op = std::string(pass_name(pass)) + " " + ast::source_text(*left.op->operand);
     const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == values; });
     if (known == groups.end()) {

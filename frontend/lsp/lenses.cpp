@@ -1,4 +1,5 @@
-// Lines above trains and schedules: the measures of their plans, and commands. The measures are computed when the client shows a lens.
+// Lines above trains and schedules: the measures of their plans, and commands. The measures are
+// computed when the client shows a lens.
 
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/subjects.h"

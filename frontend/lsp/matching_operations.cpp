@@ -79,12 +79,14 @@ Operation operation_of(const ast::OpExpr& op, std::set<const ast::Expr*>& taken)
   return operation;
 }
 
-/// Whether `a` and `b` may name the same work: numbers are compared; other indices are known only in a plan.
+/// Whether `a` and `b` may name the same work: numbers are compared; other indices are known only
+/// in a plan.
 bool may_be_same(const std::vector<Place>& a, const std::vector<Place>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Place& x, const Place& y) { return x.name == y.name && (!x.number || !y.number || *x.number == *y.number); });
 }
 
-/// Whether one is at the other end of the other. In an order a forward goes from a part of the model to the next one, a backward to the one before.
+/// Whether one is at the other end of the other. In an order a forward goes from a part of the
+/// model to the next one, a backward to the one before.
 bool meet(const Operation& a, const Operation& b) {
   if (a.region.name != b.region.name) return false;
   if (!a.backward) return a.region.index == b.region.index;

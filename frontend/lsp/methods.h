@@ -1,6 +1,6 @@
 #pragma once
-// The requests about files that the server answers: one table, one function each. Requests of the protocol itself are in
-// server.cpp.
+// The requests about files that the server answers: one table, one function each. Requests of the
+// protocol itself are in server.cpp.
 
 #include <span>
 #include <string_view>

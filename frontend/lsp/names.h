@@ -14,7 +14,8 @@ struct Name {
   SourceRange declaration;  // in the table of the request's document
 };
 
-/// The name of a local, a declaration, an axis or a dimension at a byte of the file, or ending there.
+/// The name of a local, a declaration, an axis or a dimension at a byte of the file, or ending
+/// there.
 std::optional<Name> name_at(Request& request, std::uint32_t at);
 
 struct Occurrence {

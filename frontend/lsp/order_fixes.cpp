@@ -39,7 +39,8 @@ std::vector<Position> positions_at(const ast::Module& module, std::uint32_t at) 
   return found;
 }
 
-/// Moves statement `from` before statement `to` of its block; text between statements stays in place.
+/// Moves statement `from` before statement `to` of its block; text between statements stays in
+/// place.
 Edit moved_before(Request& request, const ast::Block& block, std::size_t from, std::size_t to) {
   const SourceRange whole = cover(block.statements[to]->range, block.statements[from]->range);
   std::string text(request.text(block.statements[from]->range));

@@ -1,8 +1,10 @@
 #pragma once
-// The files of the editor and the disk: open texts with their versions, the values of the settings, the library as files.
+// The files of the editor and the disk: open texts with their versions, the values of the settings,
+// the library as files.
 //
-// Two workspaces have the same texts: one thread answers requests from the first, another compiles plans from the second, so that a large plan never
-// makes a hover wait. All functions may be called by any thread; a document of a lane belongs to the lane's thread.
+// Two workspaces have the same texts: one thread answers requests from the first, another compiles
+// plans from the second, so that a large plan never makes a hover wait. All functions may be called
+// by any thread; a document of a lane belongs to the lane's thread.
 
 #include <map>
 #include <memory>
@@ -32,7 +34,8 @@ struct Found {
 
 class Project {
  public:
-  /// Library files that an editor shows are written below `cache_folder`. The disk must outlive the project.
+  /// Library files that an editor shows are written below `cache_folder`. The disk must outlive the
+  /// project.
   Project(const source::FileSystem& disk, std::string cache_folder) : Project(disk, std::move(cache_folder), std::make_shared<service::CleanChecks>()) {}
 
   void open(std::string_view uri, std::int64_t version, std::string text);
@@ -57,14 +60,16 @@ class Project {
   std::shared_ptr<service::Document> document(Lane lane, std::string_view path);
   /// Whether `document` is the newest version.
   bool is_newest(Lane lane, const service::Document& document);
-  /// The files to look for uses and declarations in: those that are open, and the `.pipe` files of the folders.
+  /// The files to look for uses and declarations in: those that are open, and the `.pipe` files of
+  /// the folders.
   std::vector<std::string> paths() const;
 
   /// The diagnostics of the last check of a file in it.
   void set_found(const std::string& path, std::vector<Found> found);
   std::vector<Found> found(std::string_view path) const;
 
-  /// The URI of a file of a document. A library file is written to the cache first; empty if that fails.
+  /// The URI of a file of a document. A library file is written to the cache first; empty if that
+  /// fails.
   std::string uri(const SourceTable& files, FileId file) const;
   /// Writes a text for the editor to show; gives its URI, empty when that fails.
   std::string show(const std::string& name, const std::string& text) const;

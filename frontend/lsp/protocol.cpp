@@ -44,7 +44,8 @@ std::string encoded(std::string_view text) {
 
 json::Value text(std::string_view bytes) {
   const llvm::StringRef view(bytes.data(), bytes.size());
-  return json::isUTF8(view) ? json::Value(view.str()) : json::Value(json::fixUTF8(view));  // owned: a view would be kept as one
+  // Owned: a view would be kept as one.
+  return json::isUTF8(view) ? json::Value(view.str()) : json::Value(json::fixUTF8(view));
 }
 
 json::Object markdown(std::string_view bytes) { return json::Object{{"kind", "markdown"}, {"value", text(bytes)}}; }

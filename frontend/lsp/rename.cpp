@@ -1,4 +1,5 @@
-// A new name for a local or a declaration, in all files of the project; refused if the meaning of the program would change.
+// A new name for a local or a declaration, in all files of the project; refused if the meaning of
+// the program would change.
 
 #include <algorithm>
 #include <map>
@@ -51,7 +52,8 @@ class Moved {
   std::size_t length_;
 };
 
-/// The results of the analysis that a new name may change: errors, and the declaration of each used name.
+/// The results of the analysis that a new name may change: errors, and the declaration of each used
+/// name.
 struct Meaning {
   struct Error {
     Code code{};

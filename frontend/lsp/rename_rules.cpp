@@ -37,7 +37,8 @@ bool is_model(const ast::Item& item) {
   return function != nullptr && function->sort == ast::FunctionSort::model;
 }
 
-/// The first mention of a region or dimension of that name in directives and orders of a file; invalid if there is none.
+/// The first mention of a region or dimension of that name in directives and orders of a file;
+/// invalid if there is none.
 SourceRange named_by_directive(const ast::Module& module, std::string_view name) {
   SourceRange first;
   const auto consider = [&](std::string_view text, SourceRange range) {
@@ -65,7 +66,8 @@ SourceRange named_by_directive(const ast::Module& module, std::string_view name)
   return first;
 }
 
-/// The same in the project, as `main.pipe:31`, or only in programs that have the model of that name; empty: nowhere.
+/// The same in the project, as `main.pipe:31`, or only in programs that have the model of that
+/// name; empty: nowhere.
 std::string directive_with(Request& request, std::string_view label, const Name* of_model) {
   std::string place;
   each_program(request, [&](const sema::Program& program, const SourceTable& files) {
@@ -94,7 +96,8 @@ bool has_keys(const sema::Program& program, std::uint32_t function, std::vector<
   return found;
 }
 
-/// Weights and random numbers are keyed by the models on their call path, without the one that a train calls: `block.3.attention.0.q`.
+/// Weights and random numbers are keyed by the models on their call path, without the one that a
+/// train calls: `block.3.attention.0.q`.
 bool is_in_keys(Request& request, const Name& name) {
   bool is_in = false;
   each_program(request, [&](const sema::Program& program, const SourceTable& files) {

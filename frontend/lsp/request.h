@@ -1,12 +1,14 @@
 #pragma once
-// The context of a request about a file: one version of the file, a place in it, and conversions to the client's terms.
+// The context of a request about a file: one version of the file, a place in it, and conversions to
+// the client's terms.
 //
 //   json::Value hover(Request& request) {
 //     const std::uint32_t at = request.offset();
 //     ... return json::Object{{"contents", markdown(text)}, {"range", request.json(range)}};
 //   }
 //
-// A request that is no longer wanted throws piper::Cancelled; one without an answer, but with a reason, throws Refusal.
+// A request that is no longer wanted throws piper::Cancelled; one without an answer, but with a
+// reason, throws Refusal.
 
 #include <memory>
 #include <optional>
@@ -56,7 +58,8 @@ class Request {
   std::span<const lower::Observations::Left> left_behind(SourceRange loop);
   /// The size of each tensor value of the expression.
   std::vector<std::int64_t> bytes_of(SourceRange expr);
-  /// The values of an expression; if the document gives none, those of the first open file that uses it and does. Null if unknown.
+  /// The values of an expression; if the document gives none, those of the first open file that
+  /// uses it and does. Null if unknown.
   const lower::Observations::Seen* seen(SourceRange expr);
 
   json::Object json(SourceRange range);

@@ -17,7 +17,8 @@ struct LocalName {
 /// The locals that the statement at a byte of the file can use, the innermost last.
 std::vector<LocalName> locals_at(Request& request, std::uint32_t at);
 
-/// Names of parts of the model from the directives around a place and of called schedules; in a train also the regions of its model.
+/// Names of parts of the model from the directives around a place and of called schedules; in a
+/// train also the regions of its model.
 struct Labels {
   std::vector<std::string> regions;     // `stage`, `block`: without `model`
   std::vector<std::string> dimensions;  // `mb`, `copy`

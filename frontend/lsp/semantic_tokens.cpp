@@ -1,4 +1,5 @@
-// The kind of each word of a text, for clients without a grammar of the language, and the meaning of names for all.
+// The kind of each word of a text, for clients without a grammar of the language, and the meaning
+// of names for all.
 
 #include <algorithm>
 #include <map>
@@ -33,7 +34,8 @@ class Meanings {
     for (const ast::Item* item : module.items) visit(*item);
     for (const service::Use& use : request.uses()) {
       const Meaning* known = at(use.range.begin);
-      if (known == nullptr || known->type != parameter) set(use.range, meaning_of(use.declaration));  // the name of an argument is coloured
+      // The name of an argument is coloured.
+      if (known == nullptr || known->type != parameter) set(use.range, meaning_of(use.declaration));
     }
   }
 

@@ -49,7 +49,8 @@ const json::Object* first_argument(const json::Object& params) {
   return arguments != nullptr && !arguments->empty() ? (*arguments)[0].getAsObject() : nullptr;
 }
 
-/// The file that a request is about: its document, that of the completion item or the call hierarchy item, or the first argument of a command.
+/// The file that a request is about: its document, that of the completion item or the call
+/// hierarchy item, or the first argument of a command.
 std::string uri_of_request(const json::Object& params) {
   if (std::string uri = document_uri(params); !uri.empty()) return uri;
   const json::Object* data = params.getObject("data");

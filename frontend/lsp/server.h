@@ -4,9 +4,11 @@
 //   Server server({.version = "0.1.0", .cache_folder = "/home/me/.cache/piper"}, disk);
 //   return server.run(std::cin, std::cout);   // 0 after `shutdown` and `exit`, else 1
 //
-// Three threads. One reads: it applies edits, cancels, and answers requests of the protocol itself. One answers requests in their order. One checks the open
-// files, publishes diagnostics, and answers requests that need a plan. A request for a text that was edited meanwhile is answered with ContentModified, one that the client cancelled
-// with RequestCancelled; a check of such a text is given up.
+// Three threads. One reads: it applies edits, cancels, and answers requests of the protocol itself.
+// One answers requests in their order. One checks the open files, publishes diagnostics, and
+// answers requests that need a plan. A request for a text that was edited meanwhile is answered
+// with ContentModified, one that the client cancelled with RequestCancelled; a check of such a text
+// is given up.
 
 #include <atomic>
 #include <condition_variable>
@@ -29,7 +31,8 @@ namespace piper::lsp {
 
 struct ServerOptions {
   std::string version;
-  std::string cache_folder;  // library files are written there for the editor to show; empty: they are not shown
+  // Library files are written there for the editor to show; empty: they are not shown.
+  std::string cache_folder;
   std::string program = {};  // runs trains; empty: nothing is run
 };
 
@@ -64,8 +67,8 @@ class Server {
   void did_open(const json::Object& params);
   void did_change(const json::Object& params);
   void did_close(const json::Object& params);
-  /// The text of that path, or a file that it uses, has changed: requests about older versions are obsolete, and dependent files are checked
-  /// again.
+  /// The text of that path, or a file that it uses, has changed: requests about older versions are
+  /// obsolete, and dependent files are checked again.
   void changed(const std::string& path);
   void changed_on_disk(const std::string& path);
   void enqueue(const json::Value& id, const Method& method, json::Object params);
@@ -85,8 +88,8 @@ class Server {
   /// The file to check next, with its document and cancellation in place. With `mutex_` held.
   std::optional<OpenFile> next_unchecked();
   void check(const OpenFile& file);
-  /// Publishes the diagnostics of a check of `origin`, which uses files at these paths, together with those of other checks in the same
-  /// files.
+  /// Publishes the diagnostics of a check of `origin`, which uses files at these paths, together
+  /// with those of other checks in the same files.
   void publish(const OpenFile& origin, std::map<std::string, json::Array> found, std::set<std::string> uses);
   /// The diagnostics shown at a URI. With `mutex_` held.
   json::Array shown_at(const std::string& uri) const;

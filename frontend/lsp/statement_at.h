@@ -32,7 +32,8 @@ struct StatementAt {
   std::string_view last_of(std::initializer_list<std::string_view> texts) const;
   /// Whether the cursor follows a value, so that no other one can begin there.
   bool after_value() const;
-  /// The position among the words of the innermost bracket that is open; the number of words where none is.
+  /// The position among the words of the innermost bracket that is open; the number of words where
+  /// none is.
   std::size_t innermost() const;
   /// How many brackets are open.
   std::size_t depth() const;

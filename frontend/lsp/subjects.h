@@ -1,5 +1,6 @@
 #pragma once
-// Trains and schedules as an editor sees them: their sizes, their plans, and a short summary of these.
+// Trains and schedules as an editor sees them: their sizes, their plans, and a short summary of
+// these.
 
 #include <string>
 
@@ -16,7 +17,8 @@ struct Subject {
 
 /// The subject of that name, with the sizes of a check.
 Subject subject_called(Request& request, std::string name);
-/// The train or schedule that the `data` of a lens or the argument of a command names; Refusal if it names none.
+/// The train or schedule that the `data` of a lens or the argument of a command names; Refusal if
+/// it names none.
 Subject subject_of(Request& request, const json::Object* named);
 bool is_subject(const service::Symbol& symbol);
 
@@ -30,8 +32,8 @@ bool is_small(Request& request, const Subject& subject);
 std::string measures_text(const Subject& subject, const service::Plan& plan);
 std::string grid_of(const service::Plan& plan);
 
-/// The cost of the regions of that name in the model of a train: `4 regions, each 1.2 Mflop forward, 3.1 k parameters`; empty where it has
-/// none.
+/// The cost of the regions of that name in the model of a train:
+/// `4 regions, each 1.2 Mflop forward, 3.1 k parameters`; empty where it has none.
 std::string region_text(Request& request, const Subject& train, std::string_view region);
 
 }  // namespace piper::lsp

@@ -1,5 +1,6 @@
 #pragma once
-// Trains that run as children of the server: their output is passed on line by line, and they end with the server.
+// Trains that run as children of the server: their output is passed on line by line, and they end
+// with the server.
 //
 //   Trains trains("/usr/bin/piper");
 //   trains.start("/a/net.pipe net", {"train", "/a/net.pipe", "net"}, [&](std::string_view line) { editor.log(line); }, [&](int code) { ... });
@@ -24,7 +25,8 @@ class Trains {
   Trains& operator=(const Trains&) = delete;
 
   enum class Start : std::uint8_t { started, runs_already, failed };
-  /// Runs the program with these words, under a key. `ended` gets the exit code, 128 and more for a signal. Both are called by a thread of their own.
+  /// Runs the program with these words, under a key. `ended` gets the exit code, 128 and more for a
+  /// signal. Both are called by a thread of their own.
   Start start(const std::string& key, const std::vector<std::string>& words, std::function<void(std::string_view line)> said, std::function<void(int code)> ended);
   static std::string key(std::string_view path, std::string_view name) { return std::string(path) + " " + std::string(name); }
   /// Asks it to end; false if none of that key runs.

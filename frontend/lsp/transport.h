@@ -1,13 +1,14 @@
 #pragma once
-// Messages of the Language Server Protocol on two byte streams: `Content-Length: N`, an empty line, N bytes of JSON.
+// Messages of the Language Server Protocol on two byte streams: `Content-Length: N`, an empty line,
+// N bytes of JSON.
 //
 //   Transport transport(in, out);
 //   while (std::optional<Incoming> message = transport.read()) {
 //     if (!message->fault.empty()) transport.write(parse_error(message->fault)); else handle(*message->value);
 //   }
 //
-// Guarantees: bytes that are not a message are a fault, and reading goes on after them; a message that is too large is dropped. Writing is whole messages,
-// from any thread.
+// Guarantees: bytes that are not a message are a fault, and reading goes on after them; a message
+// that is too large is dropped. Writing is whole messages, from any thread.
 
 #include <cstdint>
 #include <istream>

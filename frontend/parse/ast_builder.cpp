@@ -56,7 +56,8 @@ antlr4::Token* AstBuilder::first_token(const Context* context) {
   return nullptr;
 }
 
-/// The run of skipped tokens that begins at children[index], up to its separator; moves index behind it.
+/// The run of skipped tokens that begins at children[index], up to its separator; moves index
+/// behind it.
 SourceRange AstBuilder::error_range(const std::vector<ParseTree*>& children, std::size_t& index) const {
   SourceRange result;
   std::size_t depth = 0;

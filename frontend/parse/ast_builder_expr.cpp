@@ -213,7 +213,8 @@ Expr* AstBuilder::number(const antlr4::Token* token) {
   auto [end, status] = std::from_chars(written.data(), written.data() + written.size(), real);
   std::string_view suffix = written.substr(static_cast<std::size_t>(end - written.data()));
   node->unit = unit_of(suffix);
-  if (status == std::errc::invalid_argument || (!suffix.empty() && node->unit == Unit::none)) return error(own);  // reported
+  // Reported.
+  if (status == std::errc::invalid_argument || (!suffix.empty() && node->unit == Unit::none)) return error(own);
   std::string_view digits = written.substr(0, written.size() - suffix.size());
   node->is_integer = digits.find_first_of(".eE") == std::string_view::npos;
   if (status == std::errc::result_out_of_range) {

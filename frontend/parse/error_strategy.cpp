@@ -79,9 +79,13 @@ bool is_closer(std::size_t type) { return type == Parser::RPAREN || type == Pars
 /// Tokens that reliably begin a part of a construct.
 bool is_landmark(std::size_t type) {
   switch (type) {
-    case Parser::COMMA: case Parser::COLON: case Parser::ASSIGN: case Parser::ARROW: case Parser::LBRACE: case Parser::RPAREN:
-    case Parser::RBRACKET: case Parser::AS: case Parser::BACKWARD: case Parser::BY: case Parser::ELSE: case Parser::IN:
-    case Parser::INTO: case Parser::ON: case Parser::OVER: case Parser::THEN: case Parser::WITH: case Parser::AMPERSAND:
+    // clang-format off
+    case Parser::COMMA: case Parser::COLON: case Parser::ASSIGN: case Parser::ARROW:
+    case Parser::LBRACE: case Parser::RPAREN: case Parser::RBRACKET: case Parser::AS:
+    case Parser::BACKWARD: case Parser::BY: case Parser::ELSE: case Parser::IN: case Parser::INTO:
+    case Parser::ON: case Parser::OVER: case Parser::THEN: case Parser::WITH:
+    case Parser::AMPERSAND:
+    // clang-format on
       return true;
     default:
       return false;
@@ -116,7 +120,8 @@ std::span<const std::string_view> first_words() {
   return words;
 }
 
-/// The keyword that a misspelt word at the start of a statement or item means; empty when none is near.
+/// The keyword that a misspelt word at the start of a statement or item means; empty when none is
+/// near.
 std::string_view meant_keyword(std::string_view word, std::span<const std::string_view> keywords = first_words()) {
   return word.size() < 3 ? std::string_view() : nearest_name(word, keywords, word.size() == 3 ? 1 : 2);
 }
@@ -135,13 +140,15 @@ antlr4::ParserRuleContext* parent_of(const antlr4::ParserRuleContext* context) {
   return static_cast<antlr4::ParserRuleContext*>(context->parent);
 }
 
-/// The type of the i-th token from here, 1 the current one. All tokens are in one channel; the stream's own look-ahead walks over those in between.
+/// The type of the i-th token from here, 1 the current one. All tokens are in one channel; the
+/// stream's own look-ahead walks over those in between.
 std::size_t type_ahead(antlr4::TokenStream* input, std::size_t i) {
   const std::size_t at = input->index() + i - 1;
   return at < input->size() ? input->get(at)->getType() : antlr4::Token::EOF;
 }
 
-/// The number of tokens before the end of the statement, from a place that may lie inside its `(` and `[`.
+/// The number of tokens before the end of the statement, from a place that may lie inside its `(`
+/// and `[`.
 std::size_t distance_to_end(antlr4::TokenStream* input) {
   std::size_t depth = 0;
   for (std::size_t i = 1;; ++i) {
@@ -272,7 +279,8 @@ std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser, a
   return report_expected(what, parser, found);
 }
 
-/// A name after a selector that has no index: mostly a forgotten keyword, `place stage[0] p` for `place stage[0] on p`.
+/// A name after a selector that has no index: mostly a forgotten keyword, `place stage[0] p` for
+/// `place stage[0] on p`.
 void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* found) {
   antlr4::ParserRuleContext* context = parser->getContext();
   std::string missing;

@@ -1,9 +1,9 @@
 #pragma once
 // Error recovery of the parser: one message in the user's words, and a place to go on.
 //
-// It goes on at the first of: the next part of the same construct (`on` after a broken target, `{` after a broken
-// header, `,` or `)` after a broken argument), the end of the statement, the end of the item. So a mistake costs the
-// construct around it and nothing after it.
+// It goes on at the first of: the next part of the same construct (`on` after a broken target, `{`
+// after a broken header, `,` or `)` after a broken argument), the end of the statement, the end of
+// the item. So a mistake costs the construct around it and nothing after it.
 
 #include <memory>
 #include <optional>
@@ -28,7 +28,8 @@ class ErrorStrategy : public antlr4::ANTLRErrorStrategy {
   void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) override;
 
  private:
-  /// Nothing if the error was already reported, or if the message says more than the expected tokens.
+  /// Nothing if the error was already reported, or if the message says more than the expected
+  /// tokens.
   std::optional<DiagnosticBuilder> report(antlr4::Parser* parser, antlr4::Token* found);
   void report_end_of_statement(antlr4::Parser* parser);
   void report_coordinate(antlr4::Parser* parser, antlr4::Token* found);

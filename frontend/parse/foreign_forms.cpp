@@ -253,7 +253,8 @@ class Replacer {
     return text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
   }
 
-  /// The dotted names after the form; for the library also the imported name, which is a file there.
+  /// The dotted names after the form; for the library also the imported name, which is a file
+  /// there.
   std::string path(std::size_t position) const {
     std::string path;
     std::size_t i = position;
@@ -348,8 +349,8 @@ class Replacer {
     return first < end ? std::string(text_.substr(tokens_[first].begin, tokens_[end - 1].end - tokens_[first].begin)) : std::string();
   }
 
-  /// `F(stage[r], mb[i])`, `backward(a)`: a pass is called like a function. (`forward` may be the name of one; otherwise the analysis reports
-  /// it.)
+  /// `F(stage[r], mb[i])`, `backward(a)`: a pass is called like a function. (`forward` may be the
+  /// name of one; otherwise the analysis reports it.)
   bool drop_call_of_pass() {
     const bool word = at_statement() && tokens_[next_].type == Lexer::BACKWARD && stands_on_line(at(next_ + 1));
     const std::size_t open = next_ + (word ? 1 : 0);
@@ -375,7 +376,8 @@ class Replacer {
     return true;
   }
 
-  /// The comma of `F stage[r], mb[i]`: a dimension after a selector that lacks it. Behind `F stage[0], stage[1]` a step is missing.
+  /// The comma of `F stage[r], mb[i]`: a dimension after a selector that lacks it. Behind
+  /// `F stage[0], stage[1]` a step is missing.
   bool drop_comma_of_coordinates() {
     if (tokens_[next_].type != Lexer::COMMA || in_brackets() || statement_type() != Lexer::PASS || next_ < statement_ + 2) return false;
     if (!stands_on_line(at(next_ + 1)) || tokens_[next_ + 1].type != Lexer::NAME) return false;
@@ -487,7 +489,8 @@ class Replacer {
       const std::size_t count = matches(form);
       if (count == 0 || !fits(form, count)) continue;
       const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;
-      const bool step_of_range = form.where == Where::index && brackets_.back().colons++ > 0;  // the second colon of `0:8:2`
+      // The second colon of `0:8:2`.
+      const bool step_of_range = form.where == Where::index && brackets_.back().colons++ > 0;
       if (!step_of_range) {
         const std::string advice = hint(form, count);
         DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, begin, end}, "`{}` is written differently here", form.text);
@@ -536,7 +539,8 @@ void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId fi
     const RawToken& token = tokens[i];
     if (token.first_on_line) gives_value = token.type == Lexer::LET || token.type == Lexer::VAR || token.type == Lexer::RETURN;
     gives_value = gives_value || token.type == Lexer::ASSIGN;
-    const bool setting = i > 0 && !token.first_on_line && tokens[i - 1].type == Lexer::COLON;  // `steps: 16 // 2`, where a name is a comment
+    // `steps: 16 // 2`, where a name is a comment.
+    const bool setting = i > 0 && !token.first_on_line && tokens[i - 1].type == Lexer::COLON;
     const bool last = i + 1 == tokens.size() || tokens[i + 1].first_on_line;
     if (!last || !(gives_value || setting) || !ends_operand(token.type)) continue;
     std::string_view behind = text.substr(token.end, text.find('\n', token.end) - token.end);

@@ -1,5 +1,6 @@
 #pragma once
-// Forms of other languages: reported with the form of this language and replaced by it, so that one mistake gives one message.
+// Forms of other languages: reported with the form of this language and replaced by it, so that one
+// mistake gives one message.
 //
 //   let first = r == 0 && p > 1     ->   error P1018 at `&&`, hint: write `and`; the parser reads `and`
 
@@ -27,7 +28,9 @@ struct ForeignForm {
   std::string_view text;
   Where where;
   std::string_view instead;  // what the parser reads in its place; it may be nothing
-  std::string_view hint;     // $name: the name before it; $rest: the statement after it; $left, $right: an index around it; $next: one more than $right
+  // $name: the name before it; $rest: the statement after it; $left, $right: an index around it;
+  // $next: one more than $right.
+  std::string_view hint;
   std::string_view example;  // a declaration where the form is one, a statement otherwise
 };
 

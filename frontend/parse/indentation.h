@@ -1,6 +1,6 @@
 #pragma once
-// Block structure from indentation if braces are missing: blocks that are opened by a colon, and the block that lacks its
-// `}`.
+// Block structure from indentation if braces are missing: blocks that are opened by a colon, and
+// the block that lacks its `}`.
 //
 // If the braces of a declaration match, indentation is ignored.
 
@@ -14,7 +14,8 @@ namespace piper::parse {
 /// `rank r in p:` and deeper lines: reported, and given braces.
 void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
 
-/// Closes the blocks of declarations that lack a `}` before the first line outside of them, and reports them.
+/// Closes the blocks of declarations that lack a `}` before the first line outside of them, and
+/// reports them.
 void close_blocks_by_indentation(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
 
 }  // namespace piper::parse

@@ -45,7 +45,8 @@ std::vector<Lexeme> lexemes(std::string_view text) {
     }
     const auto begin = static_cast<std::uint32_t>(token->getStartIndex());
     auto end = static_cast<std::uint32_t>(token->getStopIndex() + 1);
-    while (end > begin + 1 && text[end - 1] == '\r') --end;  // of a comment on a line that ends with CRLF
+    // of a comment on a line that ends with CRLF
+    while (end > begin + 1 && text[end - 1] == '\r') --end;
     list.push_back({kind_of(type), first_on_line, begin, end});
     first_on_line = false;
   }

@@ -18,7 +18,8 @@ namespace piper::parse {
 
 namespace {
 
-/// Reports only the first byte that is illegal in UTF-8, because damaged bytes come in runs. True when there is none.
+/// Reports only the first byte that is illegal in UTF-8, because damaged bytes come in runs. True
+/// when there is none.
 bool check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
   auto report = [&](std::size_t at, std::string_view what) {
     auto begin = static_cast<std::uint32_t>(at);

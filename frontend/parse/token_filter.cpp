@@ -71,11 +71,14 @@ bool ends_brackets(std::size_t type) {
 /// Tokens that continue the statement of the line before, and begin none.
 bool continues_statement(std::size_t type) {
   switch (type) {
-    case Lexer::ELSE: case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH: case Lexer::PERCENT:
-    case Lexer::CONTRACT: case Lexer::RANGE: case Lexer::EQUAL: case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL:
-    case Lexer::GREATER: case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::AMPERSAND: case Lexer::DOT:
-    case Lexer::COMMA: case Lexer::WITH: case Lexer::ON: case Lexer::OVER: case Lexer::INTO: case Lexer::BY: case Lexer::BACKWARD:
-    case Lexer::THEN: case Lexer::ARROW:
+    // clang-format off
+    case Lexer::ELSE: case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH:
+    case Lexer::PERCENT: case Lexer::CONTRACT: case Lexer::RANGE: case Lexer::EQUAL:
+    case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL: case Lexer::GREATER:
+    case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::AMPERSAND:
+    case Lexer::DOT: case Lexer::COMMA: case Lexer::WITH: case Lexer::ON: case Lexer::OVER:
+    case Lexer::INTO: case Lexer::BY: case Lexer::BACKWARD: case Lexer::THEN: case Lexer::ARROW:
+    // clang-format on
       return true;
     default:
       return false;
@@ -84,10 +87,13 @@ bool continues_statement(std::size_t type) {
 
 bool makes_deeper(std::size_t type) {
   switch (type) {
-    case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH: case Lexer::PERCENT: case Lexer::CONTRACT:
-    case Lexer::RANGE: case Lexer::BY: case Lexer::EQUAL: case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL:
-    case Lexer::GREATER: case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::NOT: case Lexer::IF:
+    // clang-format off
+    case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH: case Lexer::PERCENT:
+    case Lexer::CONTRACT: case Lexer::RANGE: case Lexer::BY: case Lexer::EQUAL:
+    case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL: case Lexer::GREATER:
+    case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::NOT: case Lexer::IF:
     case Lexer::DOT: case Lexer::RPAREN: case Lexer::RBRACKET:
+    // clang-format on
       return true;
     default:
       return false;
@@ -240,7 +246,8 @@ class TokenFilter {
     }
   }
 
-  /// The length of a text in other quotes at `begin`, on one line; 0 where there is none. It is reported.
+  /// The length of a text in other quotes at `begin`, on one line; 0 where there is none. It is
+  /// reported.
   std::size_t quoted(std::uint32_t begin) {
     static constexpr std::pair<std::string_view, std::string_view> kQuotes[] = {{"'", "'"}, {"\u201C", "\u201D"}, {"\u201D", "\u201D"}, {"\u2018", "\u2019"}, {"`", "`"}};
     for (const auto& [open, close] : kQuotes) {
@@ -279,7 +286,8 @@ class TokenFilter {
     return comment_end_;
   }
 
-  /// Reports and removes text that is not a token. Adjacent bytes make one diagnostic: a character may have several, and so may a run of damage.
+  /// Reports and removes text that is not a token. Adjacent bytes make one diagnostic: a character
+  /// may have several, and so may a run of damage.
   void take_unknown() {
     RawTokens known;
     known.reserve(raw_.size());
@@ -339,7 +347,8 @@ class TokenFilter {
   void close_top(Span where, std::string_view why, bool quiet = false) {
     Open top = open_.back();
     open_.pop_back();
-    // An unclosed string contains the brackets after it, and is reported already; so is nesting that is too deep, which ends reading.
+    // An unclosed string contains the brackets after it, and is reported already; so is nesting
+    // that is too deep, which ends reading.
     if (!quiet && !result_.too_deep && !unclosed_string_ends_.contains(last_end())) {
       const std::string_view closer = top.token.type == Lexer::LPAREN ? ")" : top.token.type == Lexer::LBRACKET ? "]" : "}";
       DiagnosticBuilder report = sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token));
@@ -349,7 +358,8 @@ class TokenFilter {
         report.hint("`//` begins a comment, and the `{}` of this line is inside it; integers are divided with `/`", closer);
       } else {
         report.hint("add a `{}`", closer);
-        // The end of a block is unknown; and several brackets that end in one place would each take the end of another.
+        // The end of a block is unknown; and several brackets that end in one place would each take
+        // the end of another.
         const bool outermost = std::ranges::all_of(open_, [](const Open& open) { return open.token.type == Lexer::LBRACE; });
         const bool alone = outermost && (result_.list.empty() || result_.list.back().begin != result_.list.back().end);
         if (closer != "}" && alone) report.fix({file_, last_end(), last_end()}, std::string(closer));
@@ -360,7 +370,8 @@ class TokenFilter {
   }
 
   void close_down_to(std::size_t level, Span where, std::string_view why) {
-    // Which of several open brackets lacks its end cannot be known; one message for the innermost says enough.
+    // Which of several open brackets lacks its end cannot be known; one message for the innermost
+    // says enough.
     for (bool reported = false; open_.size() > level; reported = true) close_top(where, why, reported);
   }
 
@@ -431,7 +442,8 @@ class TokenFilter {
   /// The `at:` of a device, which no slot number is.
   static bool is_argument(const RawToken& token, std::size_t next) { return token.type == Lexer::AT && next == Lexer::COLON; }
 
-  /// `NAME :` on a new line is a statement of its own, even if the line before lacks its end, unless the line may continue with a pair.
+  /// `NAME :` on a new line is a statement of its own, even if the line before lacks its end,
+  /// unless the line may continue with a pair.
   bool begins_pair(const RawToken& token) const {
     if (!inside_brackets()) return !last_goes_on_with_pair() && !inside_slot_number();
     const bool in_train = item_ == Lexer::TRAIN && open_[0].token.type == Lexer::LBRACE && open_[1].token.type != Lexer::LBRACE;
@@ -449,7 +461,8 @@ class TokenFilter {
     return token != end && token->type == Lexer::AT;
   }
 
-  /// `(rank: 3)`, `f(order: x)` and `w[dim, over]`: a keyword where only the name of a parameter, an argument or a dimension is legal.
+  /// `(rank: 3)`, `f(order: x)` and `w[dim, over]`: a keyword where only the name of a parameter,
+  /// an argument or a dimension is legal.
   void rename_keyword(RawToken& token) {
     const bool keyword = token.type >= Lexer::AND && token.type <= Lexer::PASS;
     if (open_.size() > 1 && open_.back().token.type == Lexer::LPAREN && is_argument(token, type_after(1))) return;

@@ -1,9 +1,10 @@
 #pragma once
-// From text to the tokens of the grammar: comments go into a list of their own, line ends become SEMI, brackets are made to match.
+// From text to the tokens of the grammar: comments go into a list of their own, line ends become
+// SEMI, brackets are made to match.
 //
-// Guarantees about the result: it ends with EOF; SEMI comes between and after statements and items, also before `}` and EOF, never
-// twice and never after `{`; every bracket has its partner. Dropped and inserted tokens were reported. Inserted tokens have empty
-// ranges.
+// Guarantees about the result: it ends with EOF; SEMI comes between and after statements and items,
+// also before `}` and EOF, never twice and never after `{`; every bracket has its partner. Dropped
+// and inserted tokens were reported. Inserted tokens have empty ranges.
 
 #include <cstdint>
 #include <map>
@@ -24,23 +25,26 @@ struct Token {
 
 struct Tokens {
   std::vector<Token> list;
-  std::map<std::uint32_t, std::string> docs;  // by the first byte of the token that a doc comment precedes
+  // By the first byte of the token that a doc comment precedes.
+  std::map<std::uint32_t, std::string> docs;
   std::vector<ast::Comment> comments;         // in text order, doc comments among them
   bool too_deep = false;                      // reported; `list` ends early and must not be parsed
 };
 
-/// Brackets, operators and prefixes that may be open at one place; also bounds the depth of the AST.
+/// Brackets, operators and prefixes that may be open at one place; also bounds the depth of the
+/// AST.
 constexpr std::size_t kMaxNesting = 400;
 
-/// The lexer sees one character per byte, so that its offsets are byte offsets. Bytes beyond ASCII are legal only where
-/// any character is, hence one substitute is enough for all of them.
+/// The lexer sees one character per byte, so that its offsets are byte offsets. Bytes beyond ASCII
+/// are legal only where any character is, hence one substitute is enough for all of them.
 std::string one_character_per_byte(std::string_view text);
 
 /// Whether a line end after a token of this type can end a statement.
 bool can_end_statement(std::size_t type);
 
-/// How line ends and brackets are read. `with_mistakes` guesses the missing end of a statement from the first word of the next line, and closes brackets
-/// there. A legal program may have such a word on a line that goes on (`let a,` before `b = f()`), so it is read `as_written` first.
+/// How line ends and brackets are read. `with_mistakes` guesses the missing end of a statement from
+/// the first word of the next line, and closes brackets there. A legal program may have such a word
+/// on a line that goes on (`let a,` before `b = f()`), so it is read `as_written` first.
 enum class Reading : std::uint8_t { as_written, with_mistakes };
 
 Tokens tokenize(std::string_view text, FileId file, Reading reading, SelectedReports& sink);

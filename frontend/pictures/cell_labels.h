@@ -1,5 +1,6 @@
 #pragma once
-// Names of operations in the cells of grids and pictures: `F0` where the rank has one stage, `F2.0` where it has several, `Fb1.0` for `F block[1] mb[0]`.
+// Names of operations in the cells of grids and pictures: `F0` where the rank has one stage, `F2.0`
+// where it has several, `Fb1.0` for `F block[1] mb[0]`.
 //
 //   CellLabels labels(rows);                  // the operations of each row
 //   labels.of(0, rows[0][3]);                 // `BI2.1`
@@ -21,7 +22,8 @@ namespace piper::pictures {
 struct Cell {
   Pass pass = Pass::F;
   std::string_view region;             // `stage[2]`, `block[1].rest[0]`
-  std::optional<std::uint32_t> stage;  // the region is the whole of that stage of the only partition
+  // The region is the whole of that stage of the only partition.
+  std::optional<std::uint32_t> stage;
   std::uint32_t mb = 0, slice = 0;
   std::optional<std::uint32_t> part;   // if the row has several of this name, pass and instance
 };
@@ -32,8 +34,8 @@ class CellLabels {
   explicit CellLabels(const CellRows& rows);
 
   std::string of(std::size_t row, const Cell& cell) const;
-  /// One line: a cell of each kind that has more than one number, and the meanings of the letters. Empty if the cells need no
-  /// explanation.
+  /// One line: a cell of each kind that has more than one number, and the meanings of the letters.
+  /// Empty if the cells need no explanation.
   std::string legend(const CellRows& rows) const;
 
  private:

@@ -40,7 +40,8 @@ std::string grid_text(std::span<const GridRow> rows, const Screen& screen, std::
       const std::size_t begin = std::min<std::size_t>(row.cells[i].start * width, text.size()), end = std::min<std::size_t>(row.cells[i].end * width, text.size());
       for (std::size_t column = row.cells[i].start + 1; column < row.cells[i].end; ++column) inside[column] = true;
       if (begin > at) lines[r].append(text.substr(at, begin - at));
-      // The blank after a cell separates it from the next one. The line ends with its last letter, the cell does not.
+      // The blank after a cell separates it from the next one. The line ends with its last letter,
+      // the cell does not.
       std::string cell = text.substr(begin, end - begin);
       if (screen.colours) cell.resize((row.cells[i].end - row.cells[i].start) * width, ' ');
       const bool parted = cell.size() > 1 && cell.back() == ' ';

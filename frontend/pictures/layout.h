@@ -8,7 +8,8 @@
 
 namespace piper::pictures {
 
-/// Heights by the number of ranks: a lane of communication is thinner than that of the computation, one without entries takes no place.
+/// Heights by the number of ranks: a lane of communication is thinner than that of the computation,
+/// one without entries takes no place.
 class Rows {
  public:
   explicit Rows(const passes::Timeline& timeline);

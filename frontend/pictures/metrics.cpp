@@ -146,8 +146,8 @@ void write_steps(llvm::json::OStream& out, llvm::StringRef name, const std::vect
   });
 }
 
-/// The first, the smallest, the largest and the last point of each column of a picture and each run of steps without a gap: they draw the same curve as all
-/// points.
+/// The first, the smallest, the largest and the last point of each column of a picture and each run
+/// of steps without a gap: they draw the same curve as all points.
 template <typename Column, typename Emit>
 void thinned(const std::vector<std::pair<double, double>>& points, const Column& column, const Emit& emit) {
   for (std::size_t first = 0; first < points.size();) {

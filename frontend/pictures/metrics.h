@@ -24,11 +24,13 @@ struct MetricsStep {
   double seconds = 0;
   double per_second = 0;               // tokens or samples
   std::int64_t samples = 0;            // of held-out data
-  std::map<std::string, double> sums, counts;  // of held-out data, per loss: the sum over its elements, and their number
+  // of held-out data, per loss: the sum over its elements, and their number
+  std::map<std::string, double> sums, counts;
 };
 
 struct Metrics {
-  std::vector<MetricsStep> training;   // ascending by step; the last line of a step that was run again
+  // Ascending by step; the last line of a step that was run again.
+  std::vector<MetricsStep> training;
   std::vector<MetricsStep> held_out;
   std::string unit;                    // of speeds: `tokens`, `samples`
 };
@@ -40,7 +42,8 @@ struct BrokenLine {
   bool cut_off = false;  // the last one, without a line break: the run was killed while it wrote
 };
 
-/// The loss over all held-out data: each element counts alike, as `train` prints it. None if a batch has no finite loss, or if there is no held-out data.
+/// The loss over all held-out data: each element counts alike, as `train` prints it. None if a
+/// batch has no finite loss, or if there is no held-out data.
 std::optional<double> held_out_loss(const Metrics& metrics);
 
 std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics);

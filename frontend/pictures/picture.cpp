@@ -46,7 +46,8 @@ void name_cells(Picture& picture) {
   picture.cells.resize(timeline.operations.size());
   picture.tone.assign(timeline.operations.size(), 0);
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint8_t> stages;  // in the order in which the rank meets them
+    // In the order in which the rank meets them.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint8_t> stages;
     for (const std::uint32_t id : operations[row]) {
       const Timeline::Operation& operation = timeline.operations[id];
       picture.cells[id] = labels.of(row, cell_of(timeline, operation));
@@ -75,7 +76,8 @@ void find_places(Picture& picture, const LocationTable& locations) {
   }
 }
 
-/// The inputs of each entry, along the edges of the DAG and through nodes that the timeline leaves out.
+/// The inputs of each entry, along the edges of the DAG and through nodes that the timeline leaves
+/// out.
 class Inputs {
  public:
   Inputs(Picture& picture, const dag::Dag& dag) : picture_(picture), timeline_(picture.timeline), dag_(dag), operation_of_(dag.nodes.size(), kNone) {
@@ -103,7 +105,8 @@ class Inputs {
  private:
   /// An operation of an order is several chunks in a row on its devices.
   void find_operations() {
-    std::vector<std::uint32_t> begins(dag_.nodes.size(), kNone), current(kPasses * dag_.device_sets.size(), kNone);  // pieces of two passes may alternate
+    // Pieces of two passes may alternate.
+    std::vector<std::uint32_t> begins(dag_.nodes.size(), kNone), current(kPasses * dag_.device_sets.size(), kNone);
     for (std::uint32_t id = 0; id < timeline_.operations.size(); ++id) {
       if (timeline_.operations[id].first.valid()) begins[timeline_.operations[id].first.index()] = id;
     }
@@ -138,7 +141,8 @@ class Inputs {
     }
     dag::NodeId last;
     for (const dag::Input& input : dag_.inputs_of(node)) {
-      if (input.cls == dag::EdgeClass::param || std::exchange(last, input.source.node) == input.source.node) continue;  // another of its outputs
+      // Another of its outputs.
+      if (input.cls == dag::EdgeClass::param || std::exchange(last, input.source.node) == input.source.node) continue;
       from(input.source.node, entry);
     }
   }

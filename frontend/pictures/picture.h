@@ -26,11 +26,13 @@ struct Picture {
 
   // Per operation
   std::vector<std::string> cells;              // `F0`, `BI2.1`: as in a grid
-  std::vector<std::uint8_t> tone;              // 0: of the first stage of its rank (or of its first copy), 1: of another
+  // 0: of the first stage of its rank (or of its first copy), 1: of another.
+  std::vector<std::uint8_t> tone;
   std::vector<std::uint32_t> place;            // into `places`; kNone: none
   std::vector<std::string> places;             // `net.pipe:12:9`
 
-  // Per entry, the entries that it read, ascending. Entry e has [first_input[e], first_input[e + 1])
+  // Per entry, the entries that it read, ascending. Entry e has [first_input[e], first_input[e +
+  // 1])
   std::vector<std::uint32_t> first_input;
   std::vector<std::uint32_t> inputs;
 
@@ -41,7 +43,8 @@ struct Picture {
 /// `dag`: the one of the timeline; null: the picture has no inputs.
 Picture make_picture(std::string title, passes::Timeline timeline, const dag::Dag* dag, const LocationTable& locations);
 
-/// Entries of a lane that run together: [first, end) with equal times, which share the lane's height.
+/// Entries of a lane that run together: [first, end) with equal times, which share the lane's
+/// height.
 struct Together {
   std::uint32_t first = 0, end = 0;
   std::uint32_t size() const { return end - first; }
@@ -49,15 +52,16 @@ struct Together {
 /// The group that begins with `first`, the first entry of its group in the lane.
 Together together_from(const passes::Timeline& timeline, const passes::Timeline::Lane& lane, std::uint32_t first);
 
-/// `12`, `3.5`, `0.3333`: costs; `12.3 ms`: seconds.
-/// Members of overlap groups run one after the other, although grids draw them together: a timeline at costs without `pair`.
+/// `12`, `3.5`, `0.3333`: costs; `12.3 ms`: seconds. Members of overlap groups run one after the
+/// other, although grids draw them together: a timeline at costs without `pair`.
 bool runs_groups_in_turn(const passes::Timeline& timeline);
 inline constexpr const char* kGroupsInTurn = "members of overlap groups run one after the other here; the cost `pair` runs a forward and a backward together, as grids draw them\n";
 
 std::string time_text(double time, passes::Timeline::Unit unit);
 /// `8.3 %`.
 std::string share_text(double share);
-/// For `<`, `>`, `&` and quotes of text between tags and in attributes; characters that are illegal in XML become `?`.
+/// For `<`, `>`, `&` and quotes of text between tags and in attributes; characters that are illegal
+/// in XML become `?`.
 std::string xml_text(std::string_view text);
 
 }  // namespace piper::pictures

@@ -1,5 +1,6 @@
 #pragma once
-// Lines of cells for a terminal or a plain text: each character has a colour, lines can be folded to a width.
+// Lines of cells for a terminal or a plain text: each character has a colour, lines can be folded
+// to a width.
 
 #include <cstdint>
 #include <string>
@@ -32,8 +33,8 @@ class CellLine {
   std::vector<std::uint8_t> colours_;  // per byte
 };
 
-/// The columns at which rows of columns of one width are folded: columns that no cell crosses, if one is near.
-/// `inside[c]`: a cell of some row that began before column c covers it.
+/// The columns at which rows of columns of one width are folded: columns that no cell crosses, if
+/// one is near. `inside[c]`: a cell of some row that began before column c covers it.
 std::vector<std::size_t> fold(const std::vector<bool>& inside, std::size_t width);
 
 }  // namespace piper::pictures

@@ -1,5 +1,6 @@
 #pragma once
-// Kinds of work of bars, and their colours on a terminal, in an image and in a page: the same everywhere.
+// Kinds of work of bars, and their colours on a terminal, in an image and in a page: the same
+// everywhere.
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,6 @@
 #pragma once
-// State and traffic of buckets beside the formulas of ZeRO, printed below the tables of `show memory` and `show comm` if state is sharded.
+// State and traffic of buckets beside the formulas of ZeRO, printed below the tables of
+// `show memory` and `show comm` if state is sharded.
 
 #include <string>
 

@@ -252,7 +252,8 @@ class Trace {
     }
   }
 
-  /// An arrow from the middle of the slice that a message leaves to the one that it reaches: at its very ends it would belong to a neighbour.
+  /// An arrow from the middle of the slice that a message leaves to the one that it reaches: at its
+  /// very ends it would belong to a neighbour.
   void flows(const Timeline& timeline, const std::vector<std::pair<std::int64_t, std::int64_t>>& thread_of) {
     std::vector<std::uint32_t> lane_of(timeline.size());
     for (std::uint32_t l = 0; l < timeline.lanes.size(); ++l) {

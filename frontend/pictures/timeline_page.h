@@ -1,6 +1,6 @@
 #pragma once
-// Timelines as one page that opens from disk: zoom, pan, details and inputs of each bar, memory below, several timelines below each other on one
-// axis of time.
+// Timelines as one page that opens from disk: zoom, pan, details and inputs of each bar, memory
+// below, several timelines below each other on one axis of time.
 
 #include <span>
 #include <string>

@@ -54,7 +54,8 @@ class Chart {
   bool shown(const Timeline::Rank& rank, const Timeline::Lane& lane) const { return is_first(rank, lane) || lane.first < lane.end; }
   std::string lane_name(const Timeline::Rank& rank, const Timeline::Lane& lane) const { return is_first(rank, lane) ? rank_text(rank) : "  " + lane.name; }
 
-  /// The operation that takes most of each column, then the names of the bars that have room for them.
+  /// The operation that takes most of each column, then the names of the bars that have room for
+  /// them.
   void draw(const Timeline::Lane& lane, CellLine& line) {
     std::vector<std::array<double, 2 * kIdle>> parts(width_);
     for (auto& each : parts) each.fill(0);

@@ -77,7 +77,8 @@ std::string traffic_svg(std::span<const TrafficRow> rows, std::string_view title
   }
   const double bar = bars.size() <= 32 ? 14 : 8, pitch = bar + 3, height = pitch * static_cast<double>(bars.size());
   const double left = 16 + kLetter * static_cast<double>(longest), scale = kWidth / static_cast<double>(most);
-  std::map<std::string, std::pair<std::string_view, std::string>> paths;  // by kind of data: colour and path
+  // By kind of data: colour and path.
+  std::map<std::string, std::pair<std::string_view, std::string>> paths;
   std::string labels;
   std::size_t at = 0;
   double x = left;

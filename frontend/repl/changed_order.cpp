@@ -75,7 +75,8 @@ class OrderWriter {
     for (std::size_t i = 0; i < row.ops.size(); ++i) {
       for (std::uint32_t k = 0; k < row.ops[i].num_nodes; ++k) operation_of[row.nodes[row.ops[i].first_node + k]] = i;
     }
-    std::vector<std::pair<dag::NodeId, std::size_t>> last;  // members of a group are several before it
+    // Members of a group are several before it.
+    std::vector<std::pair<dag::NodeId, std::size_t>> last;
     for (const auto& [before, after] : dag_.temporal) {
       const auto operation = operation_of.find(before);
       if (operation == operation_of.end() || !named_.contains(after)) continue;

@@ -19,7 +19,8 @@ namespace {
 /// A file of its own, which is gone with it.
 class TemporaryFile {
  public:
-  /// A file beside `beside`, so that paths in it are relative to the same folder; its path is empty if it could not be made.
+  /// A file beside `beside`, so that paths in it are relative to the same folder; its path is empty
+  /// if it could not be made.
   TemporaryFile(const std::filesystem::path& folder, const std::string& text) {
     std::string path = (folder / ".session-XXXXXX.pipe").string();
     const int file = mkstemps(path.data(), 5);

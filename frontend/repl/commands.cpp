@@ -11,7 +11,8 @@ constexpr std::size_t kAny = 64;
 constexpr std::string_view kOf =
     "NAME is a train or schedule of the session, or a schedule of the library; without it the last one is taken. `p=4` sets a size, as `:set p=4` does.\n";
 
-// name, usage, summary, details; least and most words; values, sizes, draws; what completes; function
+// name, usage, summary, details; least and most words; values, sizes, draws; what completes;
+// function
 constexpr CommandRow kCommands[] = {
     {"load", ":load FILE", "load the declarations of a .pipe file", "Its items replace those of the same name. The file is watched: when it changes it is read again, and the last picture is drawn again.\n", 1, 1, false, false, false, WordSort::file, load},
     {"reload", ":reload", "read the loaded file again", "That happens by itself when it changes.\n", 0, 0, false, false, false, WordSort::nothing, reload},

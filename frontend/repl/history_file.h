@@ -5,7 +5,8 @@
 //   for (std::string& entry : file.read()) history.add(std::move(entry));
 //   if (const std::string error = file.append(":grid zbv p=4"); !error.empty()) say(error);
 //
-// One entry is one line, a line end inside of it `\n` and a backslash `\\`. Other users cannot read it.
+// One entry is one line, a line end inside of it `\n` and a backslash `\\`. Other users cannot read
+// it.
 
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ class HistoryFile {
   /// Empty: nothing is kept.
   explicit HistoryFile(std::string path) : path_(std::move(path)) {}
 
-  /// The last kKept entries, the newest last; older ones are removed once the file is twice as long. None if there is no file.
+  /// The last kKept entries, the newest last; older ones are removed once the file is twice as
+  /// long. None if there is no file.
   std::vector<std::string> read() const;
   /// The reason why it could not be written; empty if it was.
   std::string append(std::string_view entry) const;

@@ -28,9 +28,12 @@ class Interrupt : public Cancellation {
 struct Host {
   std::ostream& out;
   const source::FileSystem& files;
-  std::function<pictures::Screen()> screen = {};                                // none: a plain text
-  std::function<int(const std::vector<std::string>& words)> run_program = {};   // `piper` with these words as a child, on the session's streams; its exit code
-  std::function<int(const std::string& path)> run_editor = {};                  // the reader's editor; its exit code
+  // none: a plain text
+  std::function<pictures::Screen()> screen = {};
+  // `piper` with these words as a child, on the session's streams; its exit code.
+  std::function<int(const std::vector<std::string>& words)> run_program = {};
+  // The reader's editor; its exit code.
+  std::function<int(const std::string& path)> run_editor = {};
 };
 
 }  // namespace piper::repl

@@ -57,7 +57,8 @@ void LineBuffer::replace_before_cursor(std::size_t begin, std::string_view text)
 }
 
 std::size_t LineBuffer::before(std::size_t at) const {
-  // From the beginning of the line, because the text before a mark determines the character that it combines with.
+  // From the beginning of the line, because the text before a mark determines the character that it
+  // combines with.
   std::size_t last = line_begin(at);
   if (last == at) return at == 0 ? 0 : at - 1;
   for (std::size_t i = last; i < at; i += character_length(std::string_view(text_).substr(i))) last = i;

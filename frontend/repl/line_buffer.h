@@ -1,7 +1,8 @@
 #pragma once
 // The text that is being edited, and the lines before it.
 //
-// Guarantees: the text is UTF-8, and the cursor is between characters; marks that combine with a character go with it.
+// Guarantees: the text is UTF-8, and the cursor is between characters; marks that combine with a
+// character go with it.
 
 #include <cstddef>
 #include <string>
@@ -55,7 +56,8 @@ class LineBuffer {
 class History {
  public:
   void add(std::string entry);
-  /// From the shown entry to the one before or after it; `shown` is kept if it is the one being typed. False at the ends.
+  /// From the shown entry to the one before or after it; `shown` is kept if it is the one being
+  /// typed. False at the ends.
   bool back(std::string& shown);
   bool forward(std::string& shown);
   void rewind() { at_ = entries_.size(); }

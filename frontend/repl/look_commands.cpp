@@ -80,7 +80,8 @@ std::string change_text(const passes::Timeline& a, const passes::Timeline& b) {
   return text + "\n";
 }
 
-/// Compiles a strategy with another order; null, and diagnostics in `sink`, if the passes refuse it.
+/// Compiles a strategy with another order; null, and diagnostics in `sink`, if the passes refuse
+/// it.
 std::optional<dag::Dag> with_order(service::Compilation& compilation, service::Subject subject, const passes::OrdersTable& table, const dag::Dag& dag, dag::Level level, DiagnosticSink& sink) {
   directive::Strategy& strategy = subject.lowered.strategy;
   auto order = order_of(table, dag, strategy.device_sets);

@@ -33,10 +33,12 @@ class Lines {
 enum class Echo : std::uint8_t { nothing, prompt, line };
 enum class Ended : std::uint8_t { well, failed, interrupted };
 
-/// Answers lines to the end of `in`. `failed`: one of them did. Ctrl-C ends input that is not typed.
+/// Answers lines to the end of `in`. `failed`: one of them did. Ctrl-C ends input that is not
+/// typed.
 Ended run_lines(Session& session, std::istream& in, Echo echo);
 
-/// Answers entries of a terminal, until Ctrl-D or `:quit`. Earlier entries are found with the arrow keys.
+/// Answers entries of a terminal, until Ctrl-D or `:quit`. Earlier entries are found with the arrow
+/// keys.
 void run_terminal(Session& session, Terminal& terminal, const HistoryFile& history);
 
 }  // namespace piper::repl

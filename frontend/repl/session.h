@@ -6,8 +6,9 @@
 //   session.execute(":grid wave p=4 m=8");                       // prints its grid
 //   session.execute("stage[1] mb[0..2]");                        // prints the value
 //
-// Guarantees: an entry that fails prints why and changes no definition and no setting; the session goes on after it, also after an interrupt or a lack of
-// memory. Each version of the text is a document of the service with a Context of its own.
+// Guarantees: an entry that fails prints why and changes no definition and no setting; the session
+// goes on after it, also after an interrupt or a lack of memory. Each version of the text is a
+// document of the service with a Context of its own.
 
 #include <functional>
 #include <map>
@@ -82,8 +83,8 @@ class Session {
   /// Prints diagnostics with the reader's files and lines; true if none is an error.
   bool print_diagnostics(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<SourceFragment>& fragments);
 
-  /// The train or schedule of that name, of the session or else of the library; without a name the last one, or the only one of the session. Nothing, and a
-  /// message, if there is none.
+  /// The train or schedule of that name, of the session or else of the library; without a name the
+  /// last one, or the only one of the session. Nothing, and a message, if there is none.
   std::optional<Chosen> choose(const std::string& name);
   /// Work on its document; false, and a message, when it failed.
   bool during(const Chosen& chosen, const std::function<void(service::Compilation&, DiagnosticSink&)>& work);
@@ -103,7 +104,8 @@ class Session {
   /// A table of its places with the reader's files and lines.
   Shown shown(const Chosen& chosen) const;
 
-  /// Prints the diagnostics of a request; throws Cancelled if it was interrupted. False if it failed.
+  /// Prints the diagnostics of a request; throws Cancelled if it was interrupted. False if it
+  /// failed.
   bool finish(service::Status status, const std::vector<Diagnostic>& diagnostics, const service::Document& document);
 
   std::shared_ptr<service::Document> document() const { return document_; }
@@ -173,7 +175,8 @@ class Session {
   Probe probe(std::span<const Binding> bindings, const std::string& last_name, const std::string& before, const std::string& last, const std::string& after, Around around);
   Evaluated evaluate_with(std::span<const Binding> bindings, const std::string& expression, Around around, bool as_selector);
   Evaluated value_of(std::span<const Binding> bindings, const std::string& expression);
-  /// The first name of a selector's text that is not a region, dimension or axis of the subject; empty if all are, or if there is no subject.
+  /// The first name of a selector's text that is not a region, dimension or axis of the subject;
+  /// empty if all are, or if there is no subject.
   std::string unknown_label(const std::string& selector);
   /// A message if a value names an unknown label.
   Evaluated with_known_labels(Evaluated value);

@@ -1,5 +1,5 @@
-// Bindings and expressions of a session: they are evaluated as the last lines of a schedule or train, so that they have the same meaning as
-// there.
+// Bindings and expressions of a session: they are evaluated as the last lines of a schedule or
+// train, so that they have the same meaning as there.
 
 #include <algorithm>
 #include <set>
@@ -29,7 +29,8 @@ SourceRange last_value(const sema::Program& program) {
   return last != nullptr && last->value != nullptr ? last->value->range : SourceRange();
 }
 
-/// `p: axis, m: int = 4` and `p, m`: the parameters of a schedule, except those that a binding hides.
+/// `p: axis, m: int = 4` and `p, m`: the parameters of a schedule, except those that a binding
+/// hides.
 struct Parameters {
   std::string declared, passed;
 };

@@ -159,7 +159,8 @@ Composed Sources::composed() const {
   Composed made;
   if (has_file()) {
     std::string text = file_text_;
-    // Retyped items are blanked out, so that the rest keeps its place, by which it is found in the file.
+    // Retyped items are blanked out, so that the rest keeps its place, by which it is found in the
+    // file.
     for (const Declaration& declaration : declarations_of(file_text_)) {
       if (is_typed(declaration.name)) std::fill(text.begin() + declaration.begin, text.begin() + declaration.end, ' ');
     }

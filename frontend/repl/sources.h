@@ -1,12 +1,14 @@
 #pragma once
-// The text of a session: a file that was loaded, the items that were typed, and the file and line of each place in it.
+// The text of a session: a file that was loaded, the items that were typed, and the file and line
+// of each place in it.
 //
 //   Sources sources;
 //   sources.load("net.pipe", text);
 //   sources.define({"schedule", "wave"}, "schedule wave(p: axis) { ... }");   // in place of the file's, if it has one
 //   workspace.open(sources.path(), sources.text());
 //
-// The phases see one file. A reader sees the files and entries that it consists of: a `Shown` gives their names and lines.
+// The phases see one file. A reader sees the files and entries that it consists of: a `Shown` gives
+// their names and lines.
 
 #include <cstdint>
 #include <map>
@@ -64,7 +66,8 @@ class Shown {
 
 class Sources {
  public:
-  /// Replaces the loaded file. Typed items stay, except those that the file redefines: all its declarations, or, for the same file, the changed ones.
+  /// Replaces the loaded file. Typed items stay, except those that the file redefines: all its
+  /// declarations, or, for the same file, the changed ones.
   void load(std::string path, std::string text);
   /// Whether a file was loaded.
   bool has_file() const { return !file_.empty(); }

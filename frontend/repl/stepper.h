@@ -33,8 +33,8 @@ class Stepper {
   std::size_t at_ = 0;                // into `order_`; its size: all have run
 };
 
-/// The reason why a rank is idle at a time, or the operation that runs then: the chain of waits up to the beginning of the idle time, with lines. Nothing if
-/// there is no such rank.
+/// The reason why a rank is idle at a time, or the operation that runs then: the chain of waits up
+/// to the beginning of the idle time, with lines. Nothing if there is no such rank.
 std::optional<std::string> why_text(const pictures::Picture& picture, std::uint32_t rank, double time);
 
 }  // namespace piper::repl

@@ -5,8 +5,8 @@
 
 namespace piper::repl {
 
-/// Guarantees: the terminal has its original state whenever it is not raw, also after a signal that ends the
-/// program.
+/// Guarantees: the terminal has its original state whenever it is not raw, also after a signal that
+/// ends the program.
 class Tty : public Terminal {
  public:
   Tty(int input, int output);

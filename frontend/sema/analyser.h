@@ -1,12 +1,12 @@
 #pragma once
 // The analysis of all bodies of a program; `analyse` in program.h is its entry.
 //
-// Expressions are checked with a hint, the type that their place expects (kind `error`: none): it decides between values and labels,
-// and never converts. `expect` checks the conversion and reports. Type `error` fits everything, so that one mistake is reported
-// once.
+// Expressions are checked with a hint, the type that their place expects (kind `error`: none): it
+// decides between values and labels, and never converts. `expect` checks the conversion and
+// reports. Type `error` fits everything, so that one mistake is reported once.
 //
-// Beside text that did not parse, and files that were not found, the analysis reports nothing that would be a guess
-// (`worth_reporting`).
+// Beside text that did not parse, and files that were not found, the analysis reports nothing that
+// would be a guess (`worth_reporting`).
 
 #include <map>
 #include <optional>
@@ -32,7 +32,8 @@ constexpr Type kString{TypeKind::string};
 constexpr Type kBytes{TypeKind::bytes};
 constexpr Type kAxis{TypeKind::axis};
 constexpr Type kDevices{TypeKind::devices};
-constexpr Type kCoordinates{TypeKind::devices, true};  // the type after `rank ... in`; expected only, no expression has it
+// The type after `rank ... in`; expected only, no expression has it.
+constexpr Type kCoordinates{TypeKind::devices, true};
 constexpr Type kSelector{TypeKind::selector};
 constexpr Type kSelectors{TypeKind::selector, true};
 constexpr Type kCursor{TypeKind::cursor};
@@ -47,7 +48,8 @@ std::optional<Type> common_type(Type a, Type b);
 /// "an `int`", "a `[selector]`".
 std::string with_article(Type type);
 
-/// The place of a value, for messages: either `what` ("the count of `repeat`"), or the parameter `name` of `owner`.
+/// The place of a value, for messages: either `what` ("the count of `repeat`"), or the parameter
+/// `name` of `owner`.
 struct Place {
   std::string_view what;
   std::string_view name = {};
@@ -88,7 +90,8 @@ class Analyser {
     std::uint32_t node = 0;              // in calls_
     std::uint32_t next_slot = 0;
     std::size_t own_from = 0;            // locals before this position belong to an outer body
-    std::size_t visible_params = SIZE_MAX;  // while defaults are checked: parameters from here on are not known yet
+    // While defaults are checked: parameters from here on are not known yet.
+    std::size_t visible_params = SIZE_MAX;
     std::uint32_t depth = 0;             // of blocks; 1: directly in the body
     std::size_t errors = 0;              // of the sink when the body began
     SourceRange first_rank, first_return;
@@ -105,7 +108,8 @@ class Analyser {
   void check_param(Param& param, std::uint32_t node);
   void check_mesh(Mesh& mesh, std::uint32_t node);
   void check_mesh_cycles();
-  /// The mesh of that name, used by the declaration being checked; invalid, and a diagnostic, if there is none.
+  /// The mesh of that name, used by the declaration being checked; invalid, and a diagnostic, if
+  /// there is none.
   MeshId find_mesh(const ast::Identifier& name);
   void check_signature(Function& function, std::uint32_t node);
   void check_function(Function& function, std::uint32_t node);
@@ -119,7 +123,8 @@ class Analyser {
   /// Marks a declaration so that not even its statements can be run.
   void refuse(Declaration declaration);
   Declaration declaration_of(std::uint32_t node) const;
-  /// Calls `check(node)`; a node with an error is not sound, and not runnable unless the error lies in a statement.
+  /// Calls `check(node)`; a node with an error is not sound, and not runnable unless the error lies
+  /// in a statement.
   template <typename Check>
   void check_node(std::uint32_t node, Check check) {
     const std::size_t errors = sink_.error_count(), elsewhere = errors_elsewhere_;
@@ -127,7 +132,8 @@ class Analyser {
     if (sink_.error_count() != errors) sound(declaration_of(node)) = false;
     if (sink_.error_count() - errors != errors_elsewhere_ - elsewhere) refuse(declaration_of(node));
   }
-  /// Calls `check`; returns whether it found an error of its own, or a type that an error left unknown.
+  /// Calls `check`; returns whether it found an error of its own, or a type that an error left
+  /// unknown.
   template <typename Check>
   bool refuses(Check check) {
     const std::size_t errors = sink_.error_count(), elsewhere = errors_elsewhere_;
@@ -141,7 +147,8 @@ class Analyser {
   void spread_unsoundness();
   void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
 
-  // worth_reporting.cpp: after syntax errors and files that were not found; not more than fit on a page.
+  // worth_reporting.cpp: after syntax errors and files that were not found; not more than fit on a
+  // page.
   /// Counts an error; false if enough of its file are shown.
   bool shows(Code code, SourceRange at);
   bool shows_no_more(FileId file) const;
@@ -222,7 +229,8 @@ class Analyser {
   Type argument(const ast::Arg& arg, Type expected, const Place& place, std::optional<Type> known);
 
   // match_arguments.cpp
-  /// Matches arguments to parameters; false when that was an error. `first` is the type of args[0] when it is known already.
+  /// Matches arguments to parameters; false when that was an error. `first` is the type of args[0]
+  /// when it is known already.
   bool match(ast::CallExpr& expr, const Callee& callee, std::optional<Type> first, std::vector<Type>& types);
   struct Matching;
 
@@ -262,7 +270,8 @@ class Analyser {
   static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);
   void machine_line(const ast::SettingStmt& stmt);
-  /// Whether the name of a line is new in its train or machine, and the line is directly in it; reports an error if not.
+  /// Whether the name of a line is new in its train or machine, and the line is directly in it;
+  /// reports an error if not.
   bool is_new_setting(const ast::SettingStmt& stmt, std::string_view owner);
 
   // check_tensor_decl.cpp
@@ -286,19 +295,26 @@ class Analyser {
   std::map<FileId, Reported> reported_;
   DiagnosticSink& all_;
   SelectedReports sink_;
-  std::unordered_map<std::uint32_t, const ast::Module*> damage_;  // by file: those with text that did not parse
-  bool declarations_missing_ = false;                             // in some file a declaration may not have parsed
+  // By file: those with text that did not parse.
+  std::unordered_map<std::uint32_t, const ast::Module*> damage_;
+  // In some file a declaration may not have parsed.
+  bool declarations_missing_ = false;
   bool in_damaged_statement_ = false;
   std::vector<SourceRange> damaged_statements_;  // without the blocks inside
-  std::size_t errors_elsewhere_ = 0;  // that some statement, or the model of a train, is refused for
+  // that some statement, or the model of a train, is refused for
+  std::size_t errors_elsewhere_ = 0;
   bool type_unknown_ = false;         // of an expression of the statement being checked
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
-  std::vector<std::vector<Call>> calls_;                                   // uses by node: functions, params, meshes, trains, machines
+  // Uses by node: functions, params, meshes, trains, machines.
+  std::vector<std::vector<Call>> calls_;
   std::vector<Local> locals_;
-  std::vector<Local> ended_;                                               // of the body: those whose block has ended
-  std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;    // of the train or machine
+  // of the body: those whose block has ended
+  std::vector<Local> ended_;
+  // of the train or machine
+  std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;
   Body body_;
-  std::vector<bool> param_known_;                                          // params of the program that have a type by now
+  // Params of the program that have a type by now.
+  std::vector<bool> param_known_;
 };
 
 }  // namespace piper::sema

@@ -38,7 +38,8 @@ Type parse_type(std::string_view text) {
   return {};
 }
 
-/// Reads one row of builtins.def; the rows are ours, so their form is not checked beyond assertions.
+/// Reads one row of builtins.def; the rows are ours, so their form is not checked beyond
+/// assertions.
 Signature parse_signature(Builtin id, std::string_view text) {
   Signature out;
   out.id = id;

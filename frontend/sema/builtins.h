@@ -1,5 +1,6 @@
 #pragma once
-// Builtin names: functions, order methods, initialisers, settings, measures. One table, builtins.def.
+// Builtin names: functions, order methods, initialisers, settings, measures. One table,
+// builtins.def.
 //
 // Signatures are text, as messages and editors show them; the table is read once.
 //
@@ -52,7 +53,8 @@ std::optional<directive::Measure> measure_of(Builtin id);
 /// The optimizer of a builtin; nothing for others.
 std::optional<directive::Optimizer::Kind> optimizer_of(Builtin id);
 
-/// All builtins of one name, methods or not; several if arguments distinguish them (`max` of numbers and along a dimension).
+/// All builtins of one name, methods or not; several if arguments distinguish them (`max` of
+/// numbers and along a dimension).
 std::span<const Signature* const> find_builtins(std::string_view name, bool method);
 
 /// A name that the language knows and this version does not have.

@@ -100,7 +100,8 @@ void Analyser::dims(std::span<const ast::Dim> list, DimsOf of) {
       }
       continue;
     }
-    if (of == DimsOf::result) continue;  // a dimension that the body makes: its size is known when that runs
+    // A dimension that the body makes: its size is known when that runs.
+    if (of == DimsOf::result) continue;
     if (of == DimsOf::weight && dim.size == nullptr) {
       auto diagnostic = sink_.report(Code::unknown_dimension, dim.name.range, "the dimension `{}` has no size here", dim.name.name);
       std::vector<std::string_view> names;

@@ -56,7 +56,8 @@ class Loader {
     SourceRange use;  // the one that is being followed
   };
 
-  /// Whether `use` is before the path. A word of another language in its place was reported, and the path may be one of that language.
+  /// Whether `use` is before the path. A word of another language in its place was reported, and
+  /// the path may be one of that language.
   bool says_use(SourceRange path) const {
     const llvm::StringRef before = llvm::StringRef(files_.text(path.file)).take_front(path.begin).rtrim();
     return before.ends_with("use");

@@ -1,8 +1,8 @@
 #pragma once
 // Loads a program's files: the entry and, transitively, the files that it uses.
 //
-// Guarantees: each file is parsed once and is one module; the entry is the first; `Module::uses` has no cycle, the use that would
-// close one is reported and left out.
+// Guarantees: each file is parsed once and is one module; the entry is the first; `Module::uses`
+// has no cycle, the use that would close one is reported and left out.
 
 #include "frontend/sema/program.h"
 

@@ -1,24 +1,30 @@
 #pragma once
 // The typed program: the result of the analysis, for lowering and editors.
 //
-// Guarantees when `ok`: every name is resolved, every call matched to its parameters, every expression typed, every statement is in a legal place, functions do
-// not call themselves, and values are returned on all paths. The results lie in the AST nodes
-// (`NameExpr::referent`, `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks up no names.
-// If not `ok` the same holds for code without errors: unresolved names stay `Referent::unresolved`, types `error`. A declaration that is `sound` has no error,
-// nor have the declarations that it uses. A function or train that is `runnable` has errors in statements at most, or in the model that the train
-// calls: those statements are `refused`, and the others can be evaluated. In a train or schedule they may be errors of syntax. So correct code is lowered
-// beside code with errors.
+// Guarantees when `ok`: every name is resolved, every call matched to its parameters, every
+// expression typed, every statement is in a legal place, functions do not call themselves, and
+// values are returned on all paths. The results lie in the AST nodes (`NameExpr::referent`,
+// `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks up no names.
+// If not `ok` the same holds for code without errors: unresolved names stay `Referent::unresolved`,
+// types `error`. A declaration that is `sound` has no error, nor have the declarations that it
+// uses. A function or train that is `runnable` has errors in statements at most, or in the model
+// that the train calls: those statements are `refused`, and the others can be evaluated. In a train
+// or schedule they may be errors of syntax. So correct code is lowered beside code with errors.
 //
-// Names. A `use` brings the declarations of the used file, not of the files that it uses itself. A name is looked up as a local, a declaration of the
-// file, a declaration of a used file, a builtin, in this order; earlier ones hide later ones. If two used files declare a name, the file of that name wins
-// (`use std.models.mlp` for `mlp`), else using the name is an error. A local never hides another
-// one of the same body, its parameters included; blocks end the life of their locals. In selector position (targets, operands of
-// passes, parameters of type selector, the head of `NAME[..] NAME[..]`) a name is a local or else a label.
+// Names. A `use` brings the declarations of the used file, not of the files that it uses itself. A
+// name is looked up as a local, a declaration of the file, a declaration of a used file, a builtin,
+// in this order; earlier ones hide later ones. If two used files declare a name, the file of that
+// name wins (`use std.models.mlp` for `mlp`), else using the name is an error. A local never hides
+// another one of the same body, its parameters included; blocks end the life of their locals. In
+// selector position (targets, operands of passes, parameters of type selector, the head of
+// `NAME[..] NAME[..]`) a name is a local or else a label.
 //
-// Frames. A body has one frame of `frame_size` slots for all its blocks, comprehensions and ranks; a slot is written before it
-// is read. Parameter i of a function is slot i; axis i of its mesh is slot i of a train or machine. The names of dimensions are locals of type
-// int: of a parameter's shape, an `input`'s, a `weight`'s (`Dim::name.binding`), where the first mention without a size gives
-// the slot its value in a parameter or an `input`, and `n: size` does in a weight. Defaults are evaluated in the frame of the callee.
+// Frames. A body has one frame of `frame_size` slots for all its blocks, comprehensions and ranks;
+// a slot is written before it is read. Parameter i of a function is slot i; axis i of its mesh is
+// slot i of a train or machine. The names of dimensions are locals of type int: of a parameter's
+// shape, an `input`'s, a `weight`'s (`Dim::name.binding`), where the first mention without a size
+// gives the slot its value in a parameter or an `input`, and `n: size` does in a weight. Defaults
+// are evaluated in the frame of the callee.
 //
 //   sema::Program program = sema::analyse(file, disk, context, sink);
 //   if (!program.ok) return;
@@ -50,7 +56,8 @@ using MachineId = Id<struct MachineTag>;
 
 /// A file with the files that it uses.
 struct Module {
-  std::string name;             // `std.schedules.zbv`; for the entry and local files the path of the file
+  // `std.schedules.zbv`; for the entry and local files the path of the file.
+  std::string name;
   ast::Module syntax;
   std::vector<ModuleId> uses;   // in text order, without duplicates
   bool lacks_uses = false;      // a file that it uses was not found
@@ -116,19 +123,22 @@ struct Program {
   std::vector<Train> trains;
   std::vector<Machine> machines;
   bool ok = false;                               // no error in any module
-  bool complete = true;                          // all declarations were found: none lies in text that did not parse
+  // All declarations were found: none lies in text that did not parse.
+  bool complete = true;
 
   /// A train of the entry file; invalid if it declares none of that name.
   TrainId find_train(std::string_view name) const;
   FunctionId find_schedule(std::string_view name) const;
 };
 
-/// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files besides the library's come from
-/// `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for features that this version does not have; at most `shown_errors` errors of one
-/// file, with the number of the others.
+/// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files
+/// besides the library's come from `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for
+/// features that this version does not have; at most `shown_errors` errors of one file, with the
+/// number of the others.
 Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, std::size_t shown_errors = kShownErrors);
 
-/// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not there; nothing when there is none.
+/// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not
+/// there; nothing when there is none.
 std::optional<FileId> open_library(std::string_view module_name, SourceTable& files);
 /// The names of all library files, sorted: `std.models.gpt`, ...
 std::vector<std::string> library_modules();

@@ -1,6 +1,6 @@
 #pragma once
-// Static types of expressions. The shape of a tensor is not part of its type: extents are known when a model is
-// elaborated.
+// Static types of expressions. The shape of a tensor is not part of its type: extents are known
+// when a model is elaborated.
 //
 //   0..m is `[int]`, `stage[r] mb[0..m]` is `selector`, `tensor[batch, dim]` is `tensor`
 
@@ -65,7 +65,8 @@ struct Type {
 /// As a program writes it: `int`, `[selector]`, `tensor`.
 std::string_view type_name(Type type);
 
-/// The static type of an analysed expression: of its value before any conversion to the expected type.
+/// The static type of an analysed expression: of its value before any conversion to the expected
+/// type.
 inline Type type_of(const ast::Expr& expr) { return Type::from_bits(expr.type); }
 
 }  // namespace piper::sema

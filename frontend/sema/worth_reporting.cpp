@@ -1,5 +1,5 @@
-// Diagnostics of the analysis for a file with syntax errors, or that uses a missing file. Those errors are reported; further errors only if they do
-// not look like consequences.
+// Diagnostics of the analysis for a file with syntax errors, or that uses a missing file. Those
+// errors are reported; further errors only if they do not look like consequences.
 
 #include <algorithm>
 
@@ -30,7 +30,8 @@ const ast::Block* body_of(const ast::Item& item) {
   return nullptr;
 }
 
-/// Whether the code is about a missing declaration or use, which may be in the text that did not parse.
+/// Whether the code is about a missing declaration or use, which may be in the text that did not
+/// parse.
 bool speaks_of_others(Code code) {
   switch (code) {
     case Code::unknown_name:
@@ -61,7 +62,8 @@ void Analyser::note_damage() {
       const ast::Item& item = *module.items[i];
       const ast::Block* const body = body_of(item);
       const std::uint32_t next = i + 1 < module.items.size() ? module.items[i + 1]->range.begin : module.range.end + 1;
-      // Text around a body that did not parse may have had declarations; an item without a body is a declaration itself.
+      // Text around a body that did not parse may have had declarations; an item without a body is
+      // a declaration itself.
       if (body == nullptr) missing = missing || damaged(module.file, item.range.begin, next);
       if (body != nullptr) missing = missing || damaged(module.file, item.range.begin, body->range.begin) || damaged(module.file, body->range.end, next);
     }

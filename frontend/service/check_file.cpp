@@ -1,4 +1,5 @@
-// The check of a file beside its trains: params, meshes, and each schedule that no train of the file applies, at small default sizes.
+// The check of a file beside its trains: params, meshes, and each schedule that no train of the
+// file applies, at small default sizes.
 
 #include <algorithm>
 #include <set>
@@ -12,7 +13,8 @@
 namespace piper::service {
 namespace {
 
-/// Sizes of the parameters that have no default: the first that meet the requirements of the schedule are taken.
+/// Sizes of the parameters that have no default: the first that meet the requirements of the
+/// schedule are taken.
 struct DefaultSizes {
   std::int64_t axis, integer;
 };
@@ -39,7 +41,8 @@ bool has_parameter(const sema::Function& function, std::string_view name) {
   return std::any_of(function.syntax->params.begin(), function.syntax->params.end(), [&](const ast::Param& param) { return param.name.name == name; });
 }
 
-/// Whether a name that the chain lacks is one of the schedule's own, or `model`, misspelled. The chain's `link` is in no schedule that is for a model.
+/// Whether a name that the chain lacks is one of the schedule's own, or `model`, misspelled. The
+/// chain's `link` is in no schedule that is for a model.
 bool has_misspelled_region(const DiagnosticSink& sink) {
   const std::vector<Diagnostic> reported = sink.sorted();
   return std::any_of(reported.begin(), reported.end(), [](const Diagnostic& diagnostic) {
@@ -203,7 +206,8 @@ std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
       const auto compiled = check_schedule(schedule, given, reported);
       return compiled ? std::optional(compiled->sizes) : std::nullopt;
     });
-    if (sizes && program_->ok) checked.push_back({std::string(function.name()), *sizes});  // of a damaged text not all was looked at
+    // of a damaged text not all was looked at
+    if (sizes && program_->ok) checked.push_back({std::string(function.name()), *sizes});
   }
   const auto stands_here = [](const auto& declared) { return declared.module.index() == 0; };
   const bool trains = std::any_of(program_->trains.begin(), program_->trains.end(), stands_here);

@@ -16,7 +16,8 @@ std::string_view name_of(const ast::Item& item) {
   return {};
 }
 
-/// Calls `each` with the words of a text, those of comments too: one too many only means that more is checked.
+/// Calls `each` with the words of a text, those of comments too: one too many only means that more
+/// is checked.
 template <typename Each>
 void for_each_word(std::string_view text, const Each& each) {
   const auto of_word = [](char c) { return llvm::isAlnum(c) || c == '_'; };
@@ -31,7 +32,8 @@ void for_each_word(std::string_view text, const Each& each) {
   }
 }
 
-/// The state of a declaration beside its text: it may use an unsound one, and text after an error may be parsed differently.
+/// The state of a declaration beside its text: it may use an unsound one, and text after an error
+/// may be parsed differently.
 std::string state_of(const sema::Program& program, const ast::Item& item) {
   std::string state;
   const auto flags = [&](const auto& declared) {
@@ -107,7 +109,8 @@ DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTab
   std::map<std::string_view, std::vector<std::size_t>> by_name;
   for (const auto& module : program.modules) {
     const FileId file = module->syntax.file;
-    if (&module == &program.modules.front()) append(read_by_all_, files.name(file));  // which stands in hints
+    // Which stands in hints.
+    if (&module == &program.modules.front()) append(read_by_all_, files.name(file));
     if (&module != &program.modules.front()) {
       append(read_by_all_, files.name(file));
       append(read_by_all_, files.text(file));
@@ -145,13 +148,15 @@ DeclarationTexts::Scope DeclarationTexts::scope_of(SourceRange range, std::span<
     append(all, value.name);
     append(all, value.value);
   }
-  // In the order of the file, whatever names them first: an order of declarations means nothing, but it costs nothing to keep it.
+  // In the order of the file, whatever names them first: an order of declarations means nothing,
+  // but it costs nothing to keep it.
   std::set<std::size_t> read;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < declarations_.size(); ++i) {
     if (declarations_[i].range.begin == range.begin) open.push_back(i);
   }
-  if (!open.empty()) append(all, declarations_[open.front()].text);  // which one it is that is checked
+  // Which one it is that is checked.
+  if (!open.empty()) append(all, declarations_[open.front()].text);
   while (!open.empty()) {
     const std::size_t next = open.back();
     open.pop_back();

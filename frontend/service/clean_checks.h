@@ -1,6 +1,6 @@
 #pragma once
-// Results of error-free checks of trains and schedules, keyed by all text that they may have read: a later version of a file checks only
-// changes.
+// Results of error-free checks of trains and schedules, keyed by all text that they may have read:
+// a later version of a file checks only changes.
 //
 //   const DeclarationTexts texts(program, files);
 //   const DeclarationTexts::Scope scope = texts.scope_of(range_of_schedule, values);
@@ -24,12 +24,14 @@
 namespace piper::service {
 
 struct CleanCheck {
-  std::optional<std::string> sizes;     // that a schedule was checked at; empty for a train; none: it was not compiled
+  // that a schedule was checked at; empty for a train; none: it was not compiled
+  std::optional<std::string> sizes;
   std::vector<Diagnostic> diagnostics;  // warnings and notes
   std::vector<SourceRange> items;       // of the entry file, which the check may have read
   std::vector<std::string> files;       // names of the other files, by number
 
-  /// The diagnostics at the present places of the same items and files. Nothing if one of them is outside of these.
+  /// The diagnostics at the present places of the same items and files. Nothing if one of them is
+  /// outside of these.
   std::optional<std::vector<Diagnostic>> moved(std::span<const SourceRange> items_now, const SourceTable& files_now) const;
 };
 
@@ -52,15 +54,16 @@ class CleanChecks {
   std::map<Key, Kept::iterator> known_;
 };
 
-/// The declarations of the entry file, and which of them each may read: those that its text names, transitively. Params and meshes, and every
-/// other file, may be read by all.
+/// The declarations of the entry file, and which of them each may read: those that its text names,
+/// transitively. Params and meshes, and every other file, may be read by all.
 class DeclarationTexts {
  public:
   DeclarationTexts(const sema::Program& program, const SourceTable& files);
 
   struct Scope {
     CleanChecks::Key key;            // of all that may be read
-    std::vector<SourceRange> items;  // of the entry file, as many and in the same order wherever the key is the same
+    // of the entry file, as many and in the same order wherever the key is the same
+    std::vector<SourceRange> items;
   };
   /// The scope of the declaration that begins where `range` does, checked with `values`.
   Scope scope_of(SourceRange range, std::span<const lower::Override> values) const;

@@ -152,7 +152,8 @@ std::optional<std::string> Compilation::schedule_doc(FileId file, std::string_vi
   return std::nullopt;
 }
 
-/// The author of the text needs its lines: errors are reported with those, and with the lines of the program that they name.
+/// The author of the text needs its lines: errors are reported with those, and with the lines of
+/// the program that they name.
 void Compilation::check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink) {
   DiagnosticSink found(context_.locations);
   check_dag(dag, target(dag.settings), found);
@@ -294,7 +295,8 @@ std::optional<Subject> Compilation::subject(const std::string& name, bool train_
   }
   if (name.empty() && library_schedule_.empty() && !has_one_train(sink)) return std::nullopt;
   std::list<Subject> found = subjects(name, sink);
-  if (!program_->ok) {  // errors of the selected subjects are reported beside those of other declarations
+  // Errors of the selected subjects are reported beside those of other declarations.
+  if (!program_->ok) {
     for (const Subject& subject : found) compile(subject, {}, sink);
     return std::nullopt;
   }

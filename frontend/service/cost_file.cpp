@@ -34,7 +34,8 @@ bool is_too_deep(std::string_view text) {
   return false;
 }
 
-/// The place of a key that its object has already, in a text that is JSON; keys are compared as they are written.
+/// The place of a key that its object has already, in a text that is JSON; keys are compared as
+/// they are written.
 std::optional<std::uint32_t> repeated_key(std::string_view text) {
   std::vector<std::set<std::string_view>> open;  // the keys of each bracket
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -126,7 +126,8 @@ bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Cos
 bool read_costs(std::string_view text, OperationCosts& costs, DiagnosticSink& sink) {
   std::set<std::string_view> seen;
   if (!read_items<OperationCosts>(text, kCosts, costs, seen, sink)) return false;
-  // The cost of whole backwards also sets their halves, because schedules with and without halves are compared.
+  // The cost of whole backwards also sets their halves, because schedules with and without halves
+  // are compared.
   if (seen.contains("b") && !seen.contains("bi") && !seen.contains("bw")) costs.bi = costs.bw = *costs.b / 2;
   return true;
 }

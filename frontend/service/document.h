@@ -1,13 +1,16 @@
 #pragma once
-// One version of a file with the files that it uses, and the results of the phases, each computed once on demand.
+// One version of a file with the files that it uses, and the results of the phases, each computed
+// once on demand.
 //
 //   std::shared_ptr<Document> document = workspace.document("demo.pipe");
 //   Answer<Plan> plan = document->plan({.name = "net"}, {}, &cancellation);
 //   if (plan.value) show(plan.value->dag); else show(plan.status, plan.diagnostics);
 //
-// Guarantees: its texts do not change, whatever happens to the workspace. A value of an answer lives as long as the answer, within the
-// life of the document; the document keeps the last few subjects and plans, and all other results. One thread asks at a time; a Cancellation may be
-// requested from any. A request that was cancelled, or ran out of memory, changes nothing and can be repeated.
+// Guarantees: its texts do not change, whatever happens to the workspace. A value of an answer
+// lives as long as the answer, within the life of the document; the document keeps the last few
+// subjects and plans, and all other results. One thread asks at a time; a Cancellation may be
+// requested from any. A request that was cancelled, or ran out of memory, changes nothing and can
+// be repeated.
 
 #include <algorithm>
 #include <cstdint>
@@ -34,11 +37,13 @@ template <typename T>
 struct Answer {
   Status status = Status::done;
   std::shared_ptr<const T> value;       // null: there is none, and the diagnostics say why
-  std::vector<Diagnostic> diagnostics;  // of this request, without those of requests that it uses; none if cancelled
+  // of this request, without those of requests that it uses; none if cancelled
+  std::vector<Diagnostic> diagnostics;
 };
 
 struct SubjectRequest {
-  std::string name;                      // empty: the only train, or the schedule of the library that the document is
+  // Empty: the only train, or the schedule of the library that the document is.
+  std::string name;
   std::vector<lower::Override> values = {};  // of params, and of the parameters of a schedule
 };
 
@@ -48,7 +53,8 @@ struct PlanRequest {
   bool forward_only = false;
 };
 
-/// The DAG of a subject at a level, and its model, which the passes have differentiated and partitioned.
+/// The DAG of a subject at a level, and its model, which the passes have differentiated and
+/// partitioned.
 struct Plan {
   tensor::Graph model;
   dag::Dag dag;
@@ -56,8 +62,10 @@ struct Plan {
 
 /// The user's choices for all files.
 struct Choices {
-  std::vector<lower::Override> values;  // of params and of parameters of schedules that no train applies, in files that have them
-  std::string train;                    // the one whose values are shown, in files that have it; empty: all
+  // of params and of parameters of schedules that no train applies, in files that have them
+  std::vector<lower::Override> values;
+  // The one whose values are shown, in files that have it; empty: all.
+  std::string train;
   friend bool operator==(const Choices&, const Choices&) = default;
 };
 
@@ -77,9 +85,11 @@ class Document {
   /// All locations of its answers.
   const LocationTable& locations() const { return compilation_.context().locations; }
 
-  /// The syntax tree, with comments; its diagnostics are those of the syntax alone. A `.pir` file has none.
+  /// The syntax tree, with comments; its diagnostics are those of the syntax alone. A `.pir` file
+  /// has none.
   Answer<ast::Module> syntax(const Cancellation* cancellation = nullptr);
-  /// Names and types; the diagnostics are those of syntax and analysis, of all files that it uses. A `.pir` file has none.
+  /// Names and types; the diagnostics are those of syntax and analysis, of all files that it uses.
+  /// A `.pir` file has none.
   Answer<sema::Program> program(const Cancellation* cancellation = nullptr);
   /// The DAG of a `.pir` file, verified.
   Answer<dag::Dag> dag(const Cancellation* cancellation = nullptr);
@@ -92,21 +102,26 @@ class Document {
   /// A subject, lowered.
   Answer<Subject> subject(const SubjectRequest& request, const Cancellation* cancellation = nullptr);
   Answer<Plan> plan(const PlanRequest& request, const Cancellation* cancellation = nullptr);
-  /// All diagnostics of a check of the file: every phase of all trains, and of the schedules that none applies. The value has the sizes of these.
+  /// All diagnostics of a check of the file: every phase of all trains, and of the schedules that
+  /// none applies. The value has the sizes of these.
   Answer<std::vector<CheckedSchedule>> check(const Cancellation* cancellation = nullptr);
 
-  /// The values that a check gives a schedule, or those of the workspace that a train takes; none for a name that is neither.
+  /// The values that a check gives a schedule, or those of the workspace that a train takes; none
+  /// for a name that is neither.
   std::vector<lower::Override> default_values(const std::string& name, const Cancellation* cancellation = nullptr);
-  /// Another request about this version, under the same rules: the caller keeps the value, and a Cancelled or std::bad_alloc that `work` throws becomes the
-  /// status. `work` may use the document too.
+  /// Another request about this version, under the same rules: the caller keeps the value, and a
+  /// Cancelled or std::bad_alloc that `work` throws becomes the status. `work` may use the document
+  /// too.
   struct Done {
     Status status = Status::done;
     std::vector<Diagnostic> diagnostics;
   };
   Done during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work);
-  /// The values of the expressions of the file in its trains, or the chosen one, and in the schedules that a check compiles. A `.pir` file has none.
+  /// The values of the expressions of the file in its trains, or the chosen one, and in the
+  /// schedules that a check compiles. A `.pir` file has none.
   Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr) { return observations(path_, cancellation); }
-  /// The same for another file that it uses, with ranges of `files()`; no value if it uses none of that path.
+  /// The same for another file that it uses, with ranges of `files()`; no value if it uses none of
+  /// that path.
   Answer<lower::Observations> observations(std::string_view path, const Cancellation* cancellation);
 
   /// Whether the answers may depend on that file.
@@ -146,7 +161,8 @@ class Document {
   };
   /// A plan of 64 ranks and 256 microbatches takes about 50 MB, a subject a few.
   static constexpr std::size_t kSubjects = 16, kPlans = 4;
-  /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before; without enough memory, again after dropping the results of other requests.
+  /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before; without enough
+  /// memory, again after dropping the results of other requests.
   template <typename T, typename Work>
   Answer<T> answer(std::unique_ptr<Kept<T>>& entry, const Cancellation* cancellation, const Work& work);
   template <typename T, typename Work>
@@ -171,7 +187,8 @@ class Document {
   std::unique_ptr<Kept<std::vector<Symbol>>> symbols_, subjects_;
   std::unique_ptr<Kept<std::vector<Use>>> uses_;
   std::unique_ptr<Kept<std::vector<CheckedSchedule>>> check_;
-  std::map<std::string, std::unique_ptr<Kept<lower::Observations>>, std::less<>> observations_;  // by path
+  // By path.
+  std::map<std::string, std::unique_ptr<Kept<lower::Observations>>, std::less<>> observations_;
   Recent<Subject> lowered_{kSubjects};
   Recent<Plan> plans_{kPlans};
 };

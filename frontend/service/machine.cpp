@@ -68,8 +68,8 @@ std::optional<FoundMachine> read_machine(const std::string& word, std::span<cons
   }
   const auto file = source::open(path, {}, files, context.locations.files(), sink);
   if (!file) return std::nullopt;
-  // Errors elsewhere in the file do not concern the machine and are reported by a check of the file itself, unless the machine may be part of the text with
-  // errors.
+  // Errors elsewhere in the file do not concern the machine and are reported by a check of the file
+  // itself, unless the machine may be part of the text with errors.
   DiagnosticSink of_file(context.locations), of_machine(context.locations);
   const sema::Program program = sema::analyse(*file, files, context, of_file);
   auto found = find_machine(program, path, name, overrides, context, of_machine);

@@ -19,9 +19,11 @@ struct FoundMachine {
   std::vector<std::string> params;  // of its file, which `-D` replaces
 };
 
-/// `FILE.pipe`, which has one machine, or `FILE.pipe:NAME`. It takes the overrides that the file has. Nothing after reporting an error.
+/// `FILE.pipe`, which has one machine, or `FILE.pipe:NAME`. It takes the overrides that the file
+/// has. Nothing after reporting an error.
 std::optional<FoundMachine> read_machine(const std::string& word, std::span<const lower::Override> overrides, const source::FileSystem& files, Context& context, DiagnosticSink& sink);
-/// The machine of that name in a program; empty: the only one. `file`: its file, empty in a session.
+/// The machine of that name in a program; empty: the only one. `file`: its file, empty in a
+/// session.
 std::optional<FoundMachine> find_machine(const sema::Program& program, const std::string& file, const std::string& name, std::span<const lower::Override> overrides, Context& context,
                                          DiagnosticSink& sink);
 

@@ -32,8 +32,8 @@ bool has(const directive::Strategy& strategy) {
   return std::any_of(strategy.directives.begin(), strategy.directives.end(), [](const directive::Directive& line) { return std::holds_alternative<Line>(line); });
 }
 
-/// The targets of proposed lines: the parts of the program's partition, and the region that the model repeats most, the outermost of equal ones; the whole
-/// model if there is neither.
+/// The targets of proposed lines: the parts of the program's partition, and the region that the
+/// model repeats most, the outermost of equal ones; the whole model if there is neither.
 std::vector<directive::Selector> pieces(const tensor::Graph& model, const directive::Strategy& strategy) {
   std::vector<directive::Selector> targets;
   const auto add = [&](Symbol name) { targets.emplace_back().coordinates.assign(1, {name, true, {}, {}}); };
@@ -84,7 +84,8 @@ std::optional<Saving> with_parameters_sharded(directive::Strategy strategy) {
   return any ? std::optional(Saving{"zero: 3", std::move(strategy)}) : std::nullopt;
 }
 
-/// Lines that may save memory and are not there, each with the strategy that has it; those of one kind together.
+/// Lines that may save memory and are not there, each with the strategy that has it; those of one
+/// kind together.
 std::vector<std::vector<Saving>> savings(const tensor::Graph& model, const directive::Strategy& strategy) {
   std::vector<std::vector<Saving>> savings(4);
   for (const directive::Selector& target : pieces(model, strategy)) {
@@ -154,7 +155,8 @@ class Advice {
   }
 
  private:
-  /// Prepared anew: a line may be refused by itself, and the partition must leave its targets apart.
+  /// Prepared anew: a line may be refused by itself, and the partition must leave its targets
+  /// apart.
   std::optional<Dag> compile(const directive::Strategy& strategy) const {
     DiagnosticSink unread(model_.context().locations);
     const std::optional<passes::Prepared> prepared = passes::prepare(model_, strategy, unread);
@@ -187,7 +189,8 @@ class Advice {
     return bytes && std::all_of(bounds_.begin(), bounds_.end(), [&](const directive::Require& bound) { return directive::holds(static_cast<double>(*bytes), bound.compare, bound.bound); });
   }
 
-  /// The largest `prefetch` that the required memory allows; nothing if there is none to lower, or if none is low enough.
+  /// The largest `prefetch` that the required memory allows; nothing if there is none to lower, or
+  /// if none is low enough.
   std::string farthest_prefetch() {
     std::uint32_t most = 0;
     for (const directive::Directive& line : strategy_.directives) {

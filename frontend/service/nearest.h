@@ -1,6 +1,7 @@
 #pragma once
-// The word that a misspelt one means, among names of inputs, subjects, commands and options. Its bound is wider than that of names in a program
-// (ir/diagnostics/suggestion.h): there are only a few candidates at a prompt.
+// The word that a misspelt one means, among names of inputs, subjects, commands and options. Its
+// bound is wider than that of names in a program (ir/diagnostics/suggestion.h): there are only a
+// few candidates at a prompt.
 
 #include <optional>
 #include <span>

@@ -4,7 +4,8 @@
 //   OpenFiles files(disk, {{"lib/net.pipe", text}});
 //   files.read("./lib/net.pipe", limit).text == text
 //
-// Guarantees: the open texts are those of its creation. Paths that differ only in `.` and `..` name one file.
+// Guarantees: the open texts are those of its creation. Paths that differ only in `.` and `..` name
+// one file.
 
 #include <atomic>
 #include <map>
@@ -35,13 +36,15 @@ class OpenFiles : public source::FileSystem {
   void end_reading() { asked_->ended = true; }
   /// Whether that file was read, or may still be. Thread-safe.
   bool may_read(std::string_view path) const;
-  /// The files that have changed on the disk since they were read: written, removed or back. Thread-safe.
+  /// The files that have changed on the disk since they were read: written, removed or back.
+  /// Thread-safe.
   std::vector<std::string> changed_on_disk() const;
 
  private:
   struct Asked {
     std::mutex mutex;
-    std::map<std::string, std::uint64_t, std::less<>> paths;  // with a digest of the contents on the disk
+    // With a digest of the contents on the disk.
+    std::map<std::string, std::uint64_t, std::less<>> paths;
     std::atomic<bool> ended = false;
   };
 

@@ -1,5 +1,6 @@
 #pragma once
-// The declarations of a file, and the names that use them, for editors: outline, definition, highlight.
+// The declarations of a file, and the names that use them, for editors: outline, definition,
+// highlight.
 
 #include <cstdint>
 #include <string>
@@ -31,7 +32,8 @@ struct Use {
 /// In text order.
 std::vector<Symbol> symbols_of(const ast::Module& module);
 
-/// The names that the analysis resolved in the entry file: locals, params, functions, named arguments, meshes, axes and dimensions; not labels and builtins.
+/// The names that the analysis resolved in the entry file: locals, params, functions, named
+/// arguments, meshes, axes and dimensions; not labels and builtins.
 std::vector<Use> uses_of(const sema::Program& program);
 
 }  // namespace piper::service

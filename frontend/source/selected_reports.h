@@ -1,5 +1,6 @@
 #pragma once
-// Passes selected diagnostics on to a sink and drops the rest: consequences of a mistake are not mistakes themselves.
+// Passes selected diagnostics on to a sink and drops the rest: consequences of a mistake are not
+// mistakes themselves.
 //
 //   SelectedReports reports(sink, [&](Code code, SourceRange at) { return lines.insert(line(at)).second; });
 //   reports.report(Code::unexpected_token, range, "...");  // reaches the sink when it is the first of its line

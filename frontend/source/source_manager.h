@@ -1,7 +1,8 @@
 #pragma once
 // Source files into the SourceTable, from a file system that is passed in.
 //
-// Guarantees: a file is read once per name; a file that cannot be read is a diagnostic at the place that named it.
+// Guarantees: a file is read once per name; a file that cannot be read is a diagnostic at the place
+// that named it.
 //
 //   RealFileSystem disk;
 //   std::optional<FileId> file = source::open("demo.pipe", {}, disk, table.files(), sink);
@@ -19,7 +20,8 @@ namespace piper::source {
 struct ReadResult {
   std::optional<std::string> text;
   std::string error;           // in lower case, such as `no such file or directory`
-  std::uint64_t too_large = 0;  // the size if it exceeds `limit`; then there is neither text nor error
+  // The size if it exceeds `limit`; then there is neither text nor error.
+  std::uint64_t too_large = 0;
 };
 
 /// The source of files.
@@ -36,7 +38,8 @@ class RealFileSystem : public FileSystem {
   ReadResult read(std::string_view path, std::uint64_t limit) const override;
 };
 
-/// Another file system without files that block a reader: pipes, terminals. For servers, which no user can interrupt.
+/// Another file system without files that block a reader: pipes, terminals. For servers, which no
+/// user can interrupt.
 class UnblockingFileSystem : public FileSystem {
  public:
   /// `files` must outlive it.
@@ -57,11 +60,12 @@ class MemoryFileSystem : public FileSystem {
   std::map<std::string, std::string, std::less<>> files_;
 };
 
-/// The largest source file in bytes; programs are far smaller. Texts of DAGs have a line per operation and device, and offsets 32 bits.
+/// The largest source file in bytes; programs are far smaller. Texts of DAGs have a line per
+/// operation and device, and offsets 32 bits.
 constexpr std::uint64_t kMaxFileSize = 16u << 20, kMaxDagSize = std::uint64_t{2} << 30;
 
-/// The file of that path, read when `files` does not have it yet. `named_at` is where the path was written (invalid:
-/// command line). Reports P1001 and P1003.
+/// The file of that path, read when `files` does not have it yet. `named_at` is where the path was
+/// written (invalid: command line). Reports P1001 and P1003.
 std::optional<FileId> open(std::string_view path, SourceRange named_at, const FileSystem& file_system, SourceTable& files,
                            DiagnosticSink& sink);
 

@@ -53,7 +53,8 @@ std::error_code find_target(const std::string& path, Target& target) {
 }  // namespace
 
 std::error_code open_beside(const std::string& path, int& descriptor, std::string& aside) {
-  // LLVM's createUniqueFile replaces every `%` of a path, also one in the name of a folder. Only the ending comes from it here.
+  // LLVM's createUniqueFile replaces every `%` of a path, also one in the name of a folder. Only
+  // the ending comes from it here.
   for (int tries = 0; tries < 128; ++tries) {
     llvm::SmallString<16> ending;
     fs::createUniquePath("%%%%%%%%", ending, /*MakeAbsolute=*/false);
@@ -70,7 +71,8 @@ std::error_code write_file(const std::string& path, std::string_view text) {
   if (target.in_place) return write_in_place(path, text);
   int descriptor = -1;
   std::string aside;
-  // In the same folder, because a rename does not cross disks. LLVM's TempFile would take the process's signals for itself.
+  // In the same folder, because a rename does not cross disks. LLVM's TempFile would take the
+  // process's signals for itself.
   if (const std::error_code error = open_beside(target.real.str().str(), descriptor, aside)) return error;
   std::error_code error = write(descriptor, text);
   if (!error) error = fs::setPermissions(descriptor, target.permissions);

@@ -24,7 +24,8 @@ struct Arguments {
   std::vector<lower::Override> overrides;       // -D name=value, in order
   std::string format;                           // --format; empty: the command's own
   std::string output;                           // -o
-  std::string level;                            // show dag --level; empty: planned, or that of the file
+  // Show dag --level; empty: planned, or that of the file.
+  std::string level;
   std::string cost, rates, costs_file, machine;  // --cost, --rates, --costs, --machine
   std::string kept_weights, kept_forward;       // --w, --keep
   std::string stages;                           // --stages: `cost` or `equal`
@@ -70,7 +71,8 @@ std::span<const OptionRow> option_rows();
 /// False, and `error` has the message and a correction.
 bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error);
 
-/// The text of `piper --help`, or of `piper COMMAND --help`; `train` lists the environment of the runtime too.
+/// The text of `piper --help`, or of `piper COMMAND --help`; `train` lists the environment of the
+/// runtime too.
 std::string help_text(std::optional<Command> command);
 
 }  // namespace piper::tools

@@ -8,12 +8,14 @@
 namespace piper::tools {
 namespace {
 
-/// A pipe can be read once, by `train`; if it were opened here, its writer would find the reader gone.
+/// A pipe can be read once, by `train`; if it were opened here, its writer would find the reader
+/// gone.
 void report_pipe(Session& session, const directive::Data& data) {
   session.sink().report(Code::data_not_here, data.path_loc, "`{}` is a pipe, which is not looked into", data.path).hint("`train` reads it: somebody has to write to it then");
 }
 
-/// A plan does not depend on the text, and it may run on another machine: an error of `train` is a warning here.
+/// A plan does not depend on the text, and it may run on another machine: an error of `train` is a
+/// warning here.
 void look_for_data(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
   for (const auto* data : {&settings.data, &settings.held_out}) {
@@ -48,7 +50,8 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
   }
 }
 
-/// A lower bound of the tables of a plan for each operation of an order, which is a node, with messages, edges, actions and buffers.
+/// A lower bound of the tables of a plan for each operation of an order, which is a node, with
+/// messages, edges, actions and buffers.
 constexpr std::size_t kBytesPerOperation = 640;
 
 std::size_t count_operations(const directive::Strategy& strategy) {

@@ -1,5 +1,6 @@
 #pragma once
-// The commands. Each takes the parsed arguments and gives the exit code; output and diagnostics go to the console.
+// The commands. Each takes the parsed arguments and gives the exit code; output and diagnostics go
+// to the console.
 
 #include "frontend/tools/arguments.h"
 #include "frontend/tools/console.h"

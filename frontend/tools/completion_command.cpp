@@ -1,4 +1,5 @@
-// Scripts that complete the words of the command line in a shell, and the man page, from the tables of commands and options.
+// Scripts that complete the words of the command line in a shell, and the man page, from the tables
+// of commands and options.
 
 #include "frontend/tools/choices.h"
 #include "frontend/tools/commands.h"

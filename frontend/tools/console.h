@@ -18,12 +18,15 @@ struct Console {
   std::ostream& err;
   const source::FileSystem& files;
   std::map<std::string, std::string> environment;
-  std::function<unsigned()> columns = {};  // `err` is a terminal this wide right now: progress may rewrite its line; none or 0: it is none
-  std::function<unsigned()> out_columns = {};  // the same of `out`: pictures are folded to it, and coloured
+  // `err` is a terminal this wide right now: progress may rewrite its line; none or 0: it is none.
+  std::function<unsigned()> columns = {};
+  // The same of `out`: pictures are folded to it, and coloured.
+  std::function<unsigned()> out_columns = {};
   std::istream* in = nullptr;  // null: there is no input
   /// The form of the input: lines of a stream, of a terminal without raw mode, or keys.
   enum class Typed { stream, lines, keys } typed = Typed::stream;
-  CudaMachine* cuda = nullptr;  // the machine of `train --device cuda`; null: the GPU of this machine
+  // The machine of `train --device cuda`; null: the GPU of this machine.
+  CudaMachine* cuda = nullptr;
   std::string program = {};  // of this process, to start it as a child; empty: no children
 };
 

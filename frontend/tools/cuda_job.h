@@ -22,7 +22,8 @@ class CudaMachine {
   virtual std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu, runtime::Failure& failure) = 0;
   /// The communication between processes. Null with the reason in `failure`.
   virtual std::unique_ptr<runtime::cuda::Nccl> open_nccl(runtime::Failure& failure) = 0;
-  /// The kernels of a job and those of the runtime, as the driver loads them. False with the reason in `failure`.
+  /// The kernels of a job and those of the runtime, as the driver loads them. False with the reason
+  /// in `failure`.
   virtual bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, runtime::Failure& failure) = 0;
 };
 
@@ -30,11 +31,14 @@ class CudaMachine {
 struct CudaDevice {
   std::unique_ptr<CudaMachine> own;  // null: the console's
   CudaMachine* machine = nullptr;
-  std::unique_ptr<runtime::cuda::Driver> driver;  // until an executor has it; the next one opens another
+  // Until an executor has it; the next one opens another.
+  std::unique_ptr<runtime::cuda::Driver> driver;
   std::string name;
-  std::string asked = {};                         // options of the command line that all processes share
+  // Options of the command line that all processes share.
+  std::string asked = {};
   runtime::ProcessGroup* group = nullptr;         // null: all ranks run on this GPU
-  std::unique_ptr<runtime::cuda::Nccl> nccl;      // with a group, until an executor has it; the next one opens it again
+  // With a group, until an executor has it; the next one opens it again.
+  std::unique_ptr<runtime::cuda::Nccl> nccl;
 
   /// On its machine.
   std::uint32_t gpu() const { return group != nullptr ? group->launch().local_rank : 0; }
@@ -42,12 +46,13 @@ struct CudaDevice {
   std::uint32_t rank() const { return group != nullptr ? group->launch().rank : 0; }
 };
 
-/// Called before compilation, so that missing parts are reported at once, also to the other processes. Null after a diagnostic. The group must outlive the
-/// device.
+/// Called before compilation, so that missing parts are reported at once, also to the other
+/// processes. Null after a diagnostic. The group must outlive the device.
 std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* group);
 
-/// The executor of a job for CUDA, or null with the reason in `failure`; null without one when stopped. `tables`: those of the job; one of several processes
-/// keeps only its rank there, and fails unless the others have compiled the same.
+/// The executor of a job for CUDA, or null with the reason in `failure`; null without one when
+/// stopped. `tables`: those of the job; one of several processes keeps only its rank there, and
+/// fails unless the others have compiled the same.
 std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, runtime::Failure& failure);
 
 }  // namespace piper::tools

@@ -1,5 +1,6 @@
 #pragma once
-// The variables of the environment that commands read: the driver's own, and those of runtime/options.
+// The variables of the environment that commands read: the driver's own, and those of
+// runtime/options.
 //
 //   const backend::JitOptions jit = jit_options(console.environment);   // CXX=clang++ PIPER_CACHE=/scratch/piper
 //   for (const runtime::OptionRow& row : environment_variables()) print(row.name, row.type, row.initial, row.meaning);

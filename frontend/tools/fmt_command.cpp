@@ -18,8 +18,8 @@ bool is_replaceable(const std::string& path) {
   return !std::filesystem::is_other(status);
 }
 
-/// The text in the layout of the project; nothing if it has syntax errors, which are reported, because the meaning of such a
-/// text is a guess.
+/// The text in the layout of the project; nothing if it has syntax errors, which are reported,
+/// because the meaning of such a text is a guess.
 std::optional<std::string> formatted(Session& session, FileId file) {
   const SourceTable& files = session.context().locations.files();
   DiagnosticSink found(session.context().locations);

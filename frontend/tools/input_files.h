@@ -1,5 +1,6 @@
 #pragma once
-// The files that a command or its program reads. A command never writes its output over one of them.
+// The files that a command or its program reads. A command never writes its output over one of
+// them.
 //
 //   InputFiles inputs;
 //   inputs.add("rows.csv");

@@ -29,11 +29,12 @@ void use_large_heap() {
   static bool done = false;
   if (std::exchange(done, true)) return;
   constexpr int kReserve = 512 << 20;
-  // No block is so large that it would be mapped by itself and returned at once, and the top of the heap is never given back;
-  // all threads share it.
+  // No block is so large that it would be mapped by itself and returned at once, and the top of the
+  // heap is never given back; all threads share it.
   if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 || mallopt(M_TRIM_THRESHOLD, 2 * kReserve - 1) == 0 || mallopt(M_TOP_PAD, kReserve) == 0 || mallopt(M_ARENA_MAX, 1) == 0) return;
   const auto before = reinterpret_cast<std::uintptr_t>(sbrk(0));
-  // Larger than what is left at the top, so that the heap grows; volatile, so that the pair is not optimised away.
+  // Larger than what is left at the top, so that the heap grows; volatile, so that the pair is not
+  // optimised away.
   void* volatile block = std::malloc(1 << 20);
   std::free(block);
   const auto after = reinterpret_cast<std::uintptr_t>(sbrk(0));
@@ -67,8 +68,8 @@ HeapFiller::~HeapFiller() {
 
 void HeapFiller::fill([[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  // The caller continues at the present end of the heap. It would wait for the pages that are being cleared, so those before it are
-  // left to it.
+  // The caller continues at the present end of the heap. It would wait for the pages that are being
+  // cleared, so those before it are left to it.
   constexpr std::size_t kAhead = 2, kFew = 8;
   if (!thread_.joinable() || bytes < kFew * kPage) return;
   const std::size_t unused = mallinfo2().keepcost;

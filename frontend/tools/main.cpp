@@ -21,14 +21,16 @@
 
 namespace {
 
-/// A stream that was closed (`>&-`) is one that cannot be written: otherwise the next file that is opened takes its number, and words end up in it.
+/// A stream that was closed (`>&-`) is one that cannot be written: otherwise the next file that is
+/// opened takes its number, and words end up in it.
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) _exit(piper::tools::kUsage);
   }
 }
 
-/// The width of the terminal of a stream, which may be resized at any time; 80 if the terminal does not say. 0: it is not a terminal.
+/// The width of the terminal of a stream, which may be resized at any time; 80 if the terminal does
+/// not say. 0: it is not a terminal.
 unsigned columns_of(int stream) {
   if (!isatty(stream)) return 0;
   winsize size{};
@@ -37,7 +39,8 @@ unsigned columns_of(int stream) {
 
 constexpr std::size_t kStack = std::size_t{8} << 20;
 
-/// The stack size depends on this program and not on the shell's `ulimit -s`: all threads get the same, those of libraries too.
+/// The stack size depends on this program and not on the shell's `ulimit -s`: all threads get the
+/// same, those of libraries too.
 void set_stack_of_threads() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -46,14 +49,16 @@ void set_stack_of_threads() {
   pthread_attr_destroy(&attributes);
 }
 
-/// Whether the stack of the first thread is smaller than that of others, which only whoever started the process could change.
+/// Whether the stack of the first thread is smaller than that of others, which only whoever started
+/// the process could change.
 bool has_small_stack() {
   rlimit stack{};
   return getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kStack;
 }
 
-/// Compiling asks for memory in many places and on several threads. If the machine has no more, one line says so and the process ends;
-/// files that are written whole or not at all (cache entries) stay as they were.
+/// Compiling asks for memory in many places and on several threads. If the machine has no more, one
+/// line says so and the process ends; files that are written whole or not at all (cache entries)
+/// stay as they were.
 [[noreturn]] void end_without_memory() {
   if (const std::exception_ptr error = std::current_exception()) {
     try {
@@ -96,7 +101,8 @@ int run_command(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
-  // A write beyond the limit on the size of files fails like one to a full disk, and whoever writes says so.
+  // A write beyond the limit on the size of files fails like one to a full disk, and whoever writes
+  // says so.
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_without_memory);
   set_stack_of_threads();

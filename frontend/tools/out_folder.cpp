@@ -23,7 +23,8 @@ std::string this_run() {
   return "process " + std::to_string(getpid()) + " on " + host + " since " + since + "\n";
 }
 
-/// The text of the holder, without characters that could disturb a terminal; empty before it writes.
+/// The text of the holder, without characters that could disturb a terminal; empty before it
+/// writes.
 std::string holder_in(int file) {
   char text[512];
   const ssize_t count = pread(file, text, sizeof text, 0);

@@ -1,7 +1,9 @@
 #pragma once
-// The folder that `--out` names, held for one run: two runs in it would write over each other's files.
+// The folder that `--out` names, held for one run: two runs in it would write over each other's
+// files.
 //
-// Guarantees: the lock is the kernel's, so a killed run leaves none behind; child processes do not inherit it.
+// Guarantees: the lock is the kernel's, so a killed run leaves none behind; child processes do not
+// inherit it.
 //
 //   OutFolder folder;
 //   if (!folder.hold(session)) return session.finish();   // P6113: `out` is in use by a run ...
@@ -19,7 +21,8 @@ class OutFolder {
   OutFolder& operator=(const OutFolder&) = delete;
   ~OutFolder();
 
-  /// Makes and locks the folder of the command line; without `--out` there is nothing to do. False, and a diagnostic, when it cannot be made, or another run has it.
+  /// Makes and locks the folder of the command line; without `--out` there is nothing to do. False,
+  /// and a diagnostic, when it cannot be made, or another run has it.
   bool hold(Session& session);
 
  private:

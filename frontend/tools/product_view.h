@@ -26,7 +26,8 @@ struct ProductRow {
 /// The shapes of all bodies, the most work first.
 std::vector<ProductRow> products_of(const backend::ProgramSet& programs, runtime::Math math);
 
-/// Multiplies in each shape for some 20 ms. Products that take more than 10^10 operations or 1 GiB stay without a rate.
+/// Multiplies in each shape for some 20 ms. Products that take more than 10^10 operations or 1 GiB
+/// stay without a rate.
 void measure(std::vector<ProductRow>& rows, const runtime::LibraryCalls& library);
 
 /// Empty without rows.

@@ -27,7 +27,8 @@ double median(std::vector<double>& values) {
   return *middle;
 }
 
-/// How much of the spans lies outside of those of `taken`; both ascend, and those of `taken` do not overlap.
+/// How much of the spans lies outside of those of `taken`; both ascend, and those of `taken` do not
+/// overlap.
 std::uint64_t length_outside(std::vector<Span> spans, const std::vector<Span>& taken) {
   std::sort(spans.begin(), spans.end());
   std::uint64_t length = 0, at = 0;
@@ -150,13 +151,15 @@ class Profiler {
     for (auto& [name, times] : actions_) profile_.costs.actions.emplace_back(name, median(times));
   }
 
-  /// Rates for programs without measured times: the op table's flops take the time of library calls, and its bytes that of the rest.
+  /// Rates for programs without measured times: the op table's flops take the time of library
+  /// calls, and its bytes that of the rest.
   void add_rates() {
     passes::MachineRates& rates = profile_.costs.rates;
     if (library_ > 0 && flops_ > 0) rates.flops = std::clamp(flops_ / library_, 1.0, 1e21);
     const double rest = in_bodies_ - flops_ / rates.flops;
     if (rest > 0 && bytes_ > 0) rates.bytes = std::clamp(bytes_ / rest, 1.0, 1e21);
-    // Messages: seconds = latency * steps + bytes / bandwidth, by the medians of those that are equal.
+    // Messages: seconds = latency * steps + bytes / bandwidth, by the medians of those that are
+    // equal.
     passes::ActionCosts unit{{.latency = 1, .bandwidth = 1}, {}, {}, {}};
     const passes::ActionSeconds table(dag_, unit);
     std::map<std::pair<double, double>, std::vector<double>> equal;

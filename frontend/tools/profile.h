@@ -1,5 +1,6 @@
 #pragma once
-// Times of a recorded run: of each body, library call and message, and of the parts of its last step.
+// Times of a recorded run: of each body, library call and message, and of the parts of its last
+// step.
 //
 //   const Profile profile = profile_of(dag, programs, executor.recorded());
 //   profile_text(profile)                          // a line per rank

@@ -72,11 +72,13 @@ struct StepLosses {
   std::vector<std::vector<double>> sums;
 };
 
-/// The first of several processes compares and prints; the others run their ranks of the compared programs.
+/// The first of several processes compares and prints; the others run their ranks of the compared
+/// programs.
 bool compares(const CudaDevice* cuda) { return cuda == nullptr || cuda->rank() == 0; }
 
-/// Whether the next step begins: several processes begin it together, so that none waits on its device while the first one runs the reference; and one that was
-/// interrupted, or has failed, stops all.
+/// Whether the next step begins: several processes begin it together, so that none waits on its
+/// device while the first one runs the reference; and one that was interrupted, or has failed,
+/// stops all.
 runtime::Ended goes_on(Session& session, LocId train, CudaDevice* cuda, const runtime::Interrupt& interrupt) {
   if (cuda == nullptr || cuda->group == nullptr) return interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::finished;
   const std::optional<bool> stops = cuda->group->any(interrupt.requested());
@@ -113,7 +115,8 @@ void freeze_alike(const dag::Dag& program, Session::Subject& single) {
 /// The job of one side was not made: it was stopped, or there is a diagnostic.
 Comparison without_job(const runtime::Interrupt& interrupt) { return {.ended = interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::failed}; }
 
-/// Gradients and, where they are asked for, parameters after a step. Without `b` those of `a` are read for the process that compares.
+/// Gradients and, where they are asked for, parameters after a step. Without `b` those of `a` are
+/// read for the process that compares.
 void compare_parameters(TrainJob& a, TrainJob* b, int step, Comparison& to) {
   for (const std::string& name : a.executor->parameter_names()) {
     for (const runtime::ParamTensor part : {runtime::ParamTensor::gradient, runtime::ParamTensor::values}) {
@@ -128,7 +131,8 @@ void compare_parameters(TrainJob& a, TrainJob* b, int step, Comparison& to) {
   }
 }
 
-/// Both step by step: losses, gradients and, where they are asked for, parameters. `b`: null where another process compares.
+/// Both step by step: losses, gradients and, where they are asked for, parameters. `b`: null where
+/// another process compares.
 Comparison side_by_side(Session& session, TrainJob& a, TrainJob* b, bool parameters, const runtime::Interrupt& interrupt, CudaDevice* cuda) {
   const runtime::EndsRun ends(interrupt, *a.executor);
   Comparison comparison;
@@ -144,7 +148,8 @@ Comparison side_by_side(Session& session, TrainJob& a, TrainJob* b, bool paramet
     comparison.differences.loss.take(std::fabs(loss_a.loss - loss_b.loss) / std::max(std::fabs(loss_b.loss), 1.0), "loss", step);
     compare_parameters(a, b, step, comparison);
   }
-  comparison.ended = goes_on(session, train, cuda, interrupt);  // after the last step: the next comparison may not begin
+  // After the last step: the next comparison may not begin.
+  comparison.ended = goes_on(session, train, cuda, interrupt);
   return comparison;
 }
 
@@ -153,7 +158,8 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, te
   auto program = session.relower(subject, dtype);
   auto single = session.relower(subject, tensor::DType::f64);
   if (!program || !single) return {};
-  // Bounds on measures are those of the program as it is written, in its own element type, and so is whether there is optimizer state: masters of narrow parameters are.
+  // Bounds on measures are those of the program as it is written, in its own element type, and so
+  // is whether there is optimizer state: masters of narrow parameters are.
   const bool slots = dag::state_slots(program->lowered.strategy.settings, dtype) > 0;
   for (const auto& each : {&program->lowered.strategy.directives, &single->lowered.strategy.directives}) {
     std::erase_if(*each, [&](const directive::Directive& line) {
@@ -167,7 +173,8 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, te
   const auto b = a && compares(cuda) ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
   if (!a || (!b && compares(cuda))) return without_job(interrupt);
   Comparison comparison = side_by_side(session, *a, b.get(), dtype == tensor::DType::f64, interrupt, cuda);
-  // How far rounding carries gradients off is a matter of the model; that the plan rounds as one device does is the next comparison's.
+  // How far rounding carries gradients off is a matter of the model; that the plan rounds as one
+  // device does is the next comparison's.
   comparison.gradients = !tensor::is_narrow(dtype);
   return comparison;
 }

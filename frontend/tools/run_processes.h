@@ -1,5 +1,6 @@
 #pragma once
-// The processes of a run on several GPUs, as `train --device cuda` finds them in the environment: the rank of this one, and their group.
+// The processes of a run on several GPUs, as `train --device cuda` finds them in the environment:
+// the rank of this one, and their group.
 
 #include <memory>
 #include <optional>
@@ -15,7 +16,8 @@ struct RunProcesses {
   std::unique_ptr<runtime::ProcessGroup> group = {};    // null: this process has all ranks
 };
 
-/// Connects to the others, if the environment has any; refuses an environment that does not fit the program.
+/// Connects to the others, if the environment has any; refuses an environment that does not fit the
+/// program.
 RunProcesses join_processes(Session& session, const Session::Subject& subject, const runtime::Options& options);
 
 /// Warns if the environment has several processes, which without `--device cuda` run independently.

@@ -64,7 +64,8 @@ void Session::show_warnings() {
 }
 
 int Session::finish() {
-  // JSON on standard output is one object: a command's own, or the list of diagnostics where it has none to print.
+  // JSON on standard output is one object: a command's own, or the list of diagnostics where it has
+  // none to print.
   if (arguments_.format == "json" && (sink_.has_errors() || arguments_.command == Command::check)) {
     console_.out << render_json(sink_.sorted(), context().locations.files()) << "\n";
   } else {

@@ -1,5 +1,6 @@
 #pragma once
-// One command of the command line over one compilation of the service: its console, its options, its exit code, and the files that it writes.
+// One command of the command line over one compilation of the service: its console, its options,
+// its exit code, and the files that it writes.
 //
 //   Session session(console, arguments);
 //   if (!session.open("demo.pipe")) return session.finish();
@@ -57,14 +58,17 @@ class Session {
   const Arguments& arguments() const { return arguments_; }
   /// Prints the warnings and notes so far as text: a reader should know them before a long run.
   void show_warnings();
-  /// Prints the diagnostics that were not printed yet; kClean or kDiagnostics. As JSON (to out) all of them are printed, but only if there are errors or
-  /// the command is `check`: otherwise standard output is the command's own object, and warnings are text on err.
+  /// Prints the diagnostics that were not printed yet; kClean or kDiagnostics. As JSON (to out) all
+  /// of them are printed, but only if there are errors or the command is `check`: otherwise
+  /// standard output is the command's own object, and warnings are text on err.
   int finish();
   /// The stream for text: standard output, or standard error if standard output is for JSON.
   std::ostream& words() { return arguments_.format == "json" ? console_.err : console_.out; }
-  /// The screen of standard output, for pictures: a terminal, unless `-o` names a file. NO_COLOR leaves out its colours.
+  /// The screen of standard output, for pictures: a terminal, unless `-o` names a file. NO_COLOR
+  /// leaves out its colours.
   pictures::Screen screen() const;
-  /// Writes a command's output to -o or to standard output; false, and a diagnostic, when that fails.
+  /// Writes a command's output to -o or to standard output; false, and a diagnostic, when that
+  /// fails.
   bool write(const std::string& text);
   /// Writes a file, and makes a folder; false, and a diagnostic, when that fails.
   bool write_file(const std::string& path, const std::string& text);

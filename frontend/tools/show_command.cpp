@@ -74,7 +74,8 @@ std::optional<dag::Level> parse_level(const std::string& name) {
   return std::nullopt;
 }
 
-/// The level of the DAG that is printed, or drawn: a plan in seconds where the costs are of its actions.
+/// The level of the DAG that is printed, or drawn: a plan in seconds where the costs are of its
+/// actions.
 dag::Level needed_level(const Kind& kind, const Arguments& arguments) {
   if (kind.name == "dag") return parse_level(arguments.level).value_or(dag::Level::planned);
   const bool of_actions = !(arguments.rates + arguments.costs_file + arguments.machine).empty();
@@ -97,7 +98,8 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
   return out;
 }
 
-/// A DAG is printed whole if a program may read it: as `pir`, as JSON, and to a file or a pipe unless text is requested.
+/// A DAG is printed whole if a program may read it: as `pir`, as JSON, and to a file or a pipe
+/// unless text is requested.
 std::string show_dag(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {
   const Arguments& arguments = session.arguments();
   const bool for_reader = arguments.format == "text" || (arguments.format.empty() && session.screen().columns > 0);
@@ -169,7 +171,8 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
     directive::Directive whole = directives[i];
     const std::optional<std::string> cut = made_whole(whole);
     if ((!line && !cut) || ++found > kMax) continue;
-    DiagnosticSink unread(session.context().locations);  // the program itself was reported; and an order may name `R`, which does not exist then
+    // The program itself was reported; and an order may name `R`, which does not exist then.
+    DiagnosticSink unread(session.context().locations);
     Session::Subject other = subject;
     std::vector<directive::Directive>& lines = other.lowered.strategy.directives;
     if (line) {

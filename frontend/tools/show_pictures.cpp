@@ -69,7 +69,8 @@ int show_metrics(Session& session, const std::string& folder) {
   // A file of metrics may be named too: those of an earlier run are kept beside it.
   std::string path = folder + "/metrics.jsonl";
   std::error_code error;
-  const bool pipe = std::filesystem::is_fifo(path, error);  // in the folder of a run it has no writer
+  // In the folder of a run it has no writer.
+  const bool pipe = std::filesystem::is_fifo(path, error);
   source::ReadResult read = pipe ? source::ReadResult{std::nullopt, "it is no plain file", 0} : session.console().files.read(path, kMaxBytes);
   if (!read.text && !pipe) {
     source::ReadResult file = session.console().files.read(folder, kMaxBytes);

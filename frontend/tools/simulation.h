@@ -9,8 +9,8 @@
 
 namespace piper::tools {
 
-/// Nothing after reporting an error in `--cost`, `--w`, `--keep`, `--rates`, `--costs` or `--machine`. `overrides`: the sizes that the file of the machine is
-/// read at.
+/// Nothing after reporting an error in `--cost`, `--w`, `--keep`, `--rates`, `--costs` or
+/// `--machine`. `overrides`: the sizes that the file of the machine is read at.
 std::optional<views::SimulationCosts> read_simulation_costs(Session& session, std::span<const lower::Override> overrides);
 inline std::optional<views::SimulationCosts> read_simulation_costs(Session& session) { return read_simulation_costs(session, session.arguments().overrides); }
 

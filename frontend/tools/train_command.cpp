@@ -49,7 +49,8 @@ void print_start(std::ostream& words, const Session::Subject& subject, const Tra
   words.flush();
 }
 
-/// Whether the loss is the mean cross entropy of the next byte of a text: the loss of another model of that text can be compared with it.
+/// Whether the loss is the mean cross entropy of the next byte of a text: the loss of another model
+/// of that text can be compared with it.
 bool predicts_next_byte(const tensor::Graph& model, const directive::Settings& settings) {
   if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes || model.losses.size() != 1 || model.losses[0].mask) return false;
   const tensor::NodeId maker = model.value(model.losses[0].elements).def;
@@ -84,7 +85,8 @@ void print_end(std::ostream& words, const runtime::TrainResult& result, const ru
   if (bigram) words << "bigram model on " << (held_out.taken == held_out.all() ? "the same" : "all of the") << " text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
 }
 
-/// The same as JSON, also of a run that was interrupted. `profile`: of the last step, where one was asked for.
+/// The same as JSON, also of a run that was interrupted. `profile`: of the last step, where one was
+/// asked for.
 void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, const runtime::Batches& held_out, std::optional<double> bigram, const std::optional<Profile>& profile = std::nullopt) {
   llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
                             {"interrupted", result.ended == runtime::Ended::stopped}};
@@ -183,7 +185,8 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     result = runtime::train(*made->executor, made->tables, options);
   }
   interrupt.reset();
-  // The files of the run are complete: from here a reader that is gone ends the process quietly, as in every command.
+  // The files of the run are complete: from here a reader that is gone ends the process quietly, as
+  // in every command.
   pipes.reset();
   session.words().clear();
   if (result.failure) {

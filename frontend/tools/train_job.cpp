@@ -104,7 +104,8 @@ void report_data(Session& session, const runtime::Failure& failure, LocId path) 
   session.sink().report(code, range, "{}", failure.message).related(path, "the data is read here").hint("{}", failure.hint);
 }
 
-/// Unreadable data is reported before the minutes that compiling may take; the executor takes the same texts.
+/// Unreadable data is reported before the minutes that compiling may take; the executor takes the
+/// same texts.
 bool data_is_readable(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
   bool readable = true;

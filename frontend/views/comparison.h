@@ -30,7 +30,8 @@ struct Compared {
 
 /// The subject of a row, with costs and sizes.
 struct Look {
-  std::string input, name;                      // a file, and a declaration of it; or a schedule of the library
+  // A file, and a declaration of it; or a schedule of the library.
+  std::string input, name;
   std::string shown;                            // the name of the row
   const SimulationCosts& costs;
   std::span<const lower::Override> overrides;   // it gets those that it takes
@@ -45,12 +46,15 @@ Compared compared(std::string name, passes::Timeline timeline, const dag::Dag& p
 /// The text of the train or schedule of that name, or the only one; empty if unknown.
 std::string_view declaration_text(const service::Compilation& compilation, const std::string& name);
 
-/// Compiles and simulates it. The overrides that it takes are noted in `taken`. Nothing after an error.
+/// Compiles and simulates it. The overrides that it takes are noted in `taken`. Nothing after an
+/// error.
 std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink);
-/// Splits `FILE.pipe:NAME`, one of several declarations; `FILE.pipe` and a name of the library stay whole.
+/// Splits `FILE.pipe:NAME`, one of several declarations; `FILE.pipe` and a name of the library stay
+/// whole.
 std::pair<std::string, std::string> taken_apart(const std::string& word);
 
-/// One combination of sizes with several values, `m=4,8,16`; `name` is its label: ` m=4`. A single one without a name if no size has several.
+/// One combination of sizes with several values, `m=4,8,16`; `name` is its label: ` m=4`. A single
+/// one without a name if no size has several.
 struct Sizes {
   std::string name;
   std::vector<lower::Override> overrides;

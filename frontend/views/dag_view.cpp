@@ -77,7 +77,8 @@ class DagView {
         << counted(edges, "edge") << "\n";
   }
 
-  // ---- what the program says, and what was made of it -------------------------------------------------------------------
+  // ---- what the program says, and what was made of it
+  // -------------------------------------------------------------------
 
   void strategy() {
     if (dag_.mesh.name.valid()) {

@@ -1,6 +1,6 @@
 #pragma once
-// The text of `show dag` for a reader: every node of the DAG once with its inputs, shortened if long, without the operations of bodies and without the actions
-// of ranks.
+// The text of `show dag` for a reader: every node of the DAG once with its inputs, shortened if
+// long, without the operations of bodies and without the actions of ranks.
 //
 //   on line[p: 1] {
 //     recv.F.stage0.mb[0..8].p1 on stream act.p0.to.p1
@@ -21,8 +21,9 @@ struct DagViewOptions {
   bool bodies = false;     // with their operations
 };
 
-/// Similar nodes share one line (node_classes.h), by the devices that run them, and repeated lines are folded (folded_text.h). The last lines list the
-/// omissions, and how to see them. Not parsed back: `dag::print` is.
+/// Similar nodes share one line (node_classes.h), by the devices that run them, and repeated lines
+/// are folded (folded_text.h). The last lines list the omissions, and how to see them. Not parsed
+/// back: `dag::print` is.
 std::string dag_view(const dag::Dag& dag, std::span<const directive::Directive> directives, const DagViewOptions& options);
 
 }  // namespace piper::views

@@ -3,7 +3,8 @@
 //
 //   %block.1.add = add(%block.0.add, %x) : f32[dim: 8] @F region stage[0].block[1]
 //
-// has the shape `% = add(%, %) : f32[dim: 8] @F region stage[#].block[#]`, the indices `stage` 0 and `block` 1, and uses the values of two lines before it.
+// has the shape `% = add(%, %) : f32[dim: 8] @F region stage[#].block[#]`, the indices `stage` 0
+// and `block` 1, and uses the values of two lines before it.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +17,10 @@
 
 namespace piper::views {
 
-/// A number that distinguishes things of one kind, with the word before it: 3 and `block` of `block.3`, `block[3]` and `block3`, `mb` of `[mb: 3]`; or with the
-/// sign before it where that follows a number: `:` of `mb3:4`. A number that measures (`normal(0.7)`, `[2, 4]`) is not an index.
+/// A number that distinguishes things of one kind, with the word before it: 3 and `block` of
+/// `block.3`, `block[3]` and `block3`, `mb` of `[mb: 3]`; or with the sign before it where that
+/// follows a number: `:` of `mb3:4`. A number that measures (`normal(0.7)`, `[2, 4]`) is not an
+/// index.
 struct Index {
   std::string_view of;
   std::int64_t value = 0;
@@ -27,7 +30,8 @@ struct Index {
 /// The indices of a name, from left to right.
 std::vector<Index> indices(std::string_view text);
 
-/// The text with every index gone, so that names of one form are equal: `%block..add` of `%block.3.add`.
+/// The text with every index gone, so that names of one form are equal: `%block..add` of
+/// `%block.3.add`.
 std::string without_indices(std::string_view text);
 
 class FoldedLines {

@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kMaxSaid = 4;
 constexpr std::size_t kMaxNamed = 60;  // characters of a line in statements about it
 
-/// The index with the word before it, as in the line: `stage[0]`, `mb: 3`; from where the name begins if it follows another number.
+/// The index with the word before it, as in the line: `stage[0]`, `mb: 3`; from where the name
+/// begins if it follows another number.
 std::string_view shown(std::string_view line, const Index& index) {
   std::size_t begin = static_cast<std::size_t>(index.of.data() - line.data());
   const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':' || c == '%'; };
@@ -114,7 +115,8 @@ bool FoldedRun::names_move_on(std::size_t at) const {
   return without_indices(subject(lines_->text(at))) == without_indices(subject(lines_->text(begin_)));
 }
 
-/// How far a reader sees an index move: as the same one in the names of the first repetition and the last, or as others of its word there; none where those differ.
+/// How far a reader sees an index move: as the same one in the names of the first repetition and
+/// the last, or as others of its word there; none where those differ.
 std::optional<std::int64_t> FoldedRun::named_step(const Index& first) const {
   const Name* same = nullptr;
   const Name* moving = nullptr;
@@ -168,7 +170,8 @@ bool FoldedRun::moves_on(std::size_t line, std::size_t other) const {
   return true;
 }
 
-/// Whether the values that the repetition at `at` takes from outside continue those of the ones before.
+/// Whether the values that the repetition at `at` takes from outside continue those of the ones
+/// before.
 bool FoldedRun::take(std::size_t at) {
   std::vector<Taken> taken = taken_;
   std::unordered_map<std::string_view, std::uint32_t> by_name;  // of the second repetition
@@ -192,7 +195,8 @@ bool FoldedRun::take(std::size_t at) {
 }
 
 bool FoldedRun::update(Taken& taken, const Use& use, std::size_t line) const {
-  if (taken.seen == times_) return taken.now == use.name;  // one name of the first repetition is one in each
+  // One name of the first repetition is one in each.
+  if (taken.seen == times_) return taken.now == use.name;
   const auto times = static_cast<std::int64_t>(times_);
   taken.seen = times_;
   if (times_ == 1) {
@@ -209,7 +213,8 @@ bool FoldedRun::update(Taken& taken, const Use& use, std::size_t line) const {
   }
   taken.now = use.name;
   taken.line = line;
-  if (!taken.follows && !taken.stays && use.name == taken.first) return false;  // it would be said to stay
+  // It would be said to stay.
+  if (!taken.follows && !taken.stays && use.name == taken.first) return false;
   return taken.follows || taken.follows_later || taken.stays || taken.travels;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Adjacent repetitions of lines, from which a reader can reconstruct all by the first one and the statements about the last.
+// Adjacent repetitions of lines, from which a reader can reconstruct all by the first one and the
+// statements about the last.
 //
 //   %block.1.norm = rms_norm(%block.0.add) : f32[dim: 8] @F region stage[0].block[1]
 //   %block.1.add = add(%block.0.add, %block.1.norm) : f32[dim: 8] @F region stage[0].block[1]
@@ -18,7 +19,8 @@
 
 namespace piper::views {
 
-/// The beginning of a line up to its subject, which names a repetition: `%block.11.norm.0.gain`, `param block.0.bias`, `F stage[0] mb[3]`.
+/// The beginning of a line up to its subject, which names a repetition: `%block.11.norm.0.gain`,
+/// `param block.0.bias`, `F stage[0] mb[3]`.
 std::string_view subject(std::string_view line);
 
 class FoldedRun {
@@ -33,10 +35,11 @@ class FoldedRun {
   std::size_t times() const { return times_; }
   /// Lines that need not be shown.
   std::size_t saved() const { return (times_ - 1) * period_; }
-  /// The first line names its repetition as the others do, so that a reader sees which indices move.
+  /// The first line names its repetition as the others do, so that a reader sees which indices
+  /// move.
   bool is_named() const { return named_; }
-  /// Statements about the last repetition that do not follow from the first line and the last one: "`%embed.0.add` is
-  /// `%block.10.add.1`".
+  /// Statements about the last repetition that do not follow from the first line and the last one:
+  /// "`%embed.0.add` is `%block.10.add.1`".
   std::vector<std::string> said() const;
   std::size_t num_said() const { return moves_said_.size() + num_taken_said(taken_); }
 
@@ -49,7 +52,8 @@ class FoldedRun {
     auto operator<=>(const Place&) const = default;
   };
 
-  /// The indices of one word, in the whole run: by their values in the first repetition some stay, and the others move alike.
+  /// The indices of one word, in the whole run: by their values in the first repetition some stay,
+  /// and the others move alike.
   struct Move {
     struct Value {
       bool stays = false;
@@ -57,7 +61,8 @@ class FoldedRun {
     };
     std::int64_t step = 0;
     Place first;        // of those that move
-    bool said = false;  // no name shows the step: all move except those that names or words show to stay
+    // No name shows the step: all move except those that names or words show to stay.
+    bool said = false;
     std::unordered_map<std::int64_t, Value> values;
   };
 
@@ -67,12 +72,14 @@ class FoldedRun {
     std::int64_t step = 0;
   };
 
-  /// A value from outside of the repetitions, by its name in the first one, and the properties of its names in the others so far:
+  /// A value from outside of the repetitions, by its name in the first one, and the properties of
+  /// its names in the others so far:
   struct Taken {
     std::string_view first, second, now;
     std::size_t line = 0;           // that defines it
     std::size_t seen = 0;           // the last repetition that took it
-    bool follows = true;            // its indices move as those of the run do, from the first repetition on
+    // Its indices move as those of the run do, from the first repetition on.
+    bool follows = true;
     bool follows_later = true;      // from the second one on
     bool stays = true;              // it is the same from the second one on
     bool travels = true;            // the repetition before gives it, from the second one on

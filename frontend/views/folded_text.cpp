@@ -10,7 +10,8 @@
 namespace piper::views {
 namespace {
 
-constexpr std::size_t kMaxPeriods = 96;  // of a line that occurs often, its next occurrences that may begin the run again
+// of a line that occurs often, its next occurrences that may begin the run again
+constexpr std::size_t kMaxPeriods = 96;
 constexpr std::size_t kMinSaved = 3;    // lines
 std::string name(std::string_view line) { return "`" + std::string(subject(line)) + "`"; }
 

@@ -21,7 +21,8 @@ class NodeLines {
   NodeLines(const Dag& dag, const std::vector<NodeClass>& classes, bool locations, llvm::raw_ostream& os) : dag_(dag), classes_(classes), locations_(locations), os_(os) {}
 
   void run() {
-    std::map<std::vector<std::int32_t>, std::vector<const NodeClass*>> by_devices;  // by coordinates
+    // By coordinates.
+    std::map<std::vector<std::int32_t>, std::vector<const NodeClass*>> by_devices;
     for (const NodeClass& each : classes_) {
       const DeviceSetId devices = dag_.node(each.members[0]).devices;
       by_devices[devices.valid() ? dag_.device_sets[devices].at : std::vector<std::int32_t>()].push_back(&each);
@@ -72,7 +73,8 @@ class NodeLines {
     return text;
   }
 
-  /// The number of values and their kind; empty if a node gives a single one that needs no explanation.
+  /// The number of values and their kind; empty if a node gives a single one that needs no
+  /// explanation.
   std::string values(const Reading& reading) const {
     const bool block = reading.terms[0].first.valid() && dag_.leaves_shard(dag_.node(reading.terms[0].first));
     switch (reading.cls) {

@@ -17,7 +17,8 @@ using dag::Dag;
 using dag::NodeId;
 
 constexpr std::size_t kMaxRoles = 16;  // that are shown
-constexpr std::size_t kMaxNamed = 3;   // streams, and operations of a communicator, that are called by their names
+// Streams, and operations of a communicator, that are called by their names.
+constexpr std::size_t kMaxNamed = 3;
 
 class PlanLines {
  public:
@@ -48,7 +49,8 @@ class PlanLines {
     os_ << "\n";
   }
 
-  /// Its communications by their first members: similar nodes as one, and many of them as the number of each kind.
+  /// Its communications by their first members: similar nodes as one, and many of them as the
+  /// number of each kind.
   std::string operations(const dag::Communicator& communicator) const {
     std::vector<std::size_t> classes;
     std::map<dag::NodeKind, std::size_t> kinds;
@@ -86,7 +88,8 @@ class PlanLines {
   std::string actions_by_stream(const dag::Role& role) const {
     std::vector<std::size_t> actions(dag_.streams.size(), 0);
     for (const dag::Action& action : role.actions) ++actions[action.stream.index()];
-    std::vector<std::pair<std::size_t, std::vector<std::size_t>>> streams;  // by the number of their actions
+    // By the number of their actions.
+    std::vector<std::pair<std::size_t, std::vector<std::size_t>>> streams;
     for (std::size_t s = 0; s < actions.size(); ++s) {
       if (actions[s] == 0) continue;
       auto found = std::find_if(streams.begin(), streams.end(), [&](const auto& each) { return each.first == actions[s]; });

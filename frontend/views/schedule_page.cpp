@@ -12,7 +12,8 @@ namespace {
 /// Wider grids are left to `show grid`.
 constexpr std::size_t kWidestGrid = 200;
 
-/// The comment above a schedule without its grid, which is of other sizes: from the line of the command up to the next empty one.
+/// The comment above a schedule without its grid, which is of other sizes: from the line of the
+/// command up to the next empty one.
 std::string prose(const std::string& doc) {
   std::istringstream lines(doc);
   std::string text;

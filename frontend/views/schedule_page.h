@@ -1,5 +1,6 @@
 #pragma once
-// The page of a schedule of the standard library: its documentation, its figures and its grid at the given sizes, and the others beside it.
+// The page of a schedule of the standard library: its documentation, its figures and its grid at
+// the given sizes, and the others beside it.
 
 #include <list>
 #include <optional>
@@ -13,7 +14,8 @@ namespace piper::views {
 
 struct SchedulePage {
   std::string name;
-  std::vector<lower::Override> sizes;  // those given, and 4 for each other axis, 8 for each other number
+  // those given, and 4 for each other axis, 8 for each other number
+  std::vector<lower::Override> sizes;
   std::string prose = {}, figures = {}, grid = {};
   std::list<Compared> all = {};        // it and the others that have such sizes
   std::string without = {};            // the skipped ones, with reasons

@@ -14,7 +14,8 @@ BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
   BucketLayout layout;
   if (!bucket.params.empty()) layout.parameters = dag.param_types[bucket.params.front().index()].dtype;
   layout.sums = tensor::wide(layout.parameters);
-  const auto boundary = kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(layout.parameters));  // a boundary of the wider type too
+  // A boundary of the wider type too.
+  const auto boundary = kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(layout.parameters));
   for (const tensor::ParamId param : bucket.params) {
     layout.offsets.push_back(layout.elements);
     layout.elements += round_up(dag.param_types[param.index()].elements(), boundary);

@@ -1,10 +1,12 @@
 #pragma once
 // The offsets of parameters in a bucket, and the shard of its state on a device.
 //
-// A bucket is flat: parameter after parameter, each aligned, at the same element offset in its parameters, its gradients and each slot of its
-// optimizer state. Byte offsets differ: gradients and slots have the wide type (dtypes.def). If axes shard it (`Dag::sharded_over`), padding at its end
-// makes all shards equal and aligned. Padding stays 0. A device reduces and updates its own shard and keeps the optimizer state of that shard alone;
-// whether parameters and gradients are full or sharded is up to the layouts of the bucket.
+// A bucket is flat: parameter after parameter, each aligned, at the same element offset in its
+// parameters, its gradients and each slot of its optimizer state. Byte offsets differ: gradients
+// and slots have the wide type (dtypes.def). If axes shard it (`Dag::sharded_over`), padding at its
+// end makes all shards equal and aligned. Padding stays 0. A device reduces and updates its own
+// shard and keeps the optimizer state of that shard alone; whether parameters and gradients are
+// full or sharded is up to the layouts of the bucket.
 //
 //   layer1.w f32[25], layer1.b f32[5], flat over dp: 4     offsets 0, 32     elements 64     block 16
 
@@ -20,11 +22,13 @@ namespace piper::dag {
 /// Slots of an optimizer and the master weights.
 inline constexpr std::int64_t kMaxStateSlots = directive::Optimizer::kMaxSlots + 1;
 
-/// The state of a bucket that is always on a device. A slot is one tensor of optimizer state per parameter.
+/// The state of a bucket that is always on a device. A slot is one tensor of optimizer state per
+/// parameter.
 enum class BucketState : std::uint8_t { parameters, gradients, slot };
 
 struct BucketLayout {
-  tensor::DType parameters = tensor::DType::f32, sums = tensor::DType::f32;  // sums: gradients and slots
+  // sums: gradients and slots.
+  tensor::DType parameters = tensor::DType::f32, sums = tensor::DType::f32;
   std::vector<std::int64_t> offsets;  // elements, of each parameter inside the bucket
   std::int64_t elements = 0;          // padding included
   std::int64_t parts = 1;             // number of equal shards
@@ -39,11 +43,13 @@ struct BucketLayout {
   std::int64_t bytes(BucketState state, std::int64_t of) const { return state == BucketState::parameters ? parameter_bytes(of) : sum_bytes(of); }
   /// Bytes on one device.
   std::int64_t extent(BucketState state) const { return bytes(state, sharded(state) ? block() : elements); }
-  /// Bytes from the start of the state to a parameter. 0 in a shard, because the part of a parameter in it depends on the device.
+  /// Bytes from the start of the state to a parameter. 0 in a shard, because the part of a
+  /// parameter in it depends on the device.
   std::int64_t offset(BucketState state, std::size_t position) const { return sharded(state) ? 0 : bytes(state, offsets[position]); }
 };
 
-/// Slots of optimizer state that a parameter has: those of the optimizer, and the master weights of a narrow one.
+/// Slots of optimizer state that a parameter has: those of the optimizer, and the master weights of
+/// a narrow one.
 std::int64_t state_slots(const directive::Settings& settings, tensor::DType parameter);
 
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket);
@@ -52,7 +58,8 @@ Sharding bucket_sharding(const Dag& dag, const Bucket& bucket);
 /// One per bucket.
 std::vector<BucketLayout> bucket_layouts(const Dag& dag);
 
-/// The lengths of the vectors whose squares a sum_squares of the bucket adds up: every parameter, or one device's shard.
+/// The lengths of the vectors whose squares a sum_squares of the bucket adds up: every parameter,
+/// or one device's shard.
 std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket);
 
 /// One number that a norm reads: position `index` among the sums of a bucket.
@@ -61,7 +68,8 @@ struct SquaredPart {
   BucketId bucket;
   std::uint32_t index = 0;
 };
-/// In the order in which a norm adds them: a logical parameter counts once, in model order, and a shard as its bucket's first parameter.
+/// In the order in which a norm adds them: a logical parameter counts once, in model order, and a
+/// shard as its bucket's first parameter.
 std::vector<SquaredPart> norm_order(const Dag& dag);
 
 /// The bucket of a parameter and its position in it. Invalid bucket: in none.

@@ -31,7 +31,8 @@ std::optional<NodeKind> parse_kind(std::string_view name) {
 struct Dag::Derived {
   explicit Derived(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")), element(context.symbol("element")) {}
   Symbol scalar, param, element;  // interned before several threads look at the DAG
-  std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;  // of outputs that no body or parameter declares; few, because they depend on extents alone
+  // of outputs that no body or parameter declares; few, because they depend on extents alone
+  std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;
 
   /// The layouts of the loads of one input for one instance on one device set.
   struct LoadLayouts {
@@ -109,7 +110,8 @@ void Dag::set_inputs(NodeId id, std::span<const Input> inputs) {
   Node& node = nodes[id.index()];
   const std::uint32_t first = static_cast<std::uint32_t>(edges.size());
   if (!inputs.empty() && inputs.data() >= edges.data() && inputs.data() < edges.data() + edges.size()) {
-    const std::vector<Input> copy(inputs.begin(), inputs.end());  // the pool may move while it grows
+    // The pool may move while it grows.
+    const std::vector<Input> copy(inputs.begin(), inputs.end());
     edges.insert(edges.end(), copy.begin(), copy.end());
   } else {
     edges.insert(edges.end(), inputs.begin(), inputs.end());

@@ -21,8 +21,8 @@ enum class NodeKind : std::uint8_t {
 #undef NODE
 };
 
-/// The data movement of a kind between devices, or between a device and its host. Collectives are last; copies to and from the
-/// host are collectives with one member.
+/// The data movement of a kind between devices, or between a device and its host. Collectives are
+/// last; copies to and from the host are collectives with one member.
 enum class CommOp : std::uint8_t { none, send, recv, all_reduce, all_gather_v, reduce_scatter, all_gather, offload, fetch };
 
 /// The possible subjects of a node.
@@ -84,7 +84,8 @@ constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) { return traits(
 /// A sum into which each producer adds its term: no instruction of a program.
 constexpr bool adds_in_place(NodeKind kind) { return traits(kind).in_place; }
 
-/// The subject of a node: an input, a loss, the count of a masked loss, a bucket, the norm of the gradients; or nothing.
+/// The subject of a node: an input, a loss, the count of a masked loss, a bucket, the norm of the
+/// gradients; or nothing.
 class Subject {
  public:
   constexpr Subject() = default;

@@ -248,7 +248,8 @@ class HeaderParser {
     dag_.buckets.push_back(std::move(bucket));
   }
 
-  /// `made <dp: +>`, `made <dp: +> state <dp: flat>`, `made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1`.
+  /// `made <dp: +>`, `made <dp: +> state <dp: flat>`, `made <dp: +> state <dp: flat> gradients <dp:
+  /// flat> parameters <dp: flat> by run prefetch 1`.
   void layouts(Bucket& bucket) {
     const auto layout = [&](std::string_view of) { return reader_.accept(of) ? reader_.layout(dag_.mesh, {}) : LayoutId(); };
     bucket.unreduced = layout("unreduced");

@@ -228,8 +228,8 @@ class NodesParser {
     return peers;
   }
 
-  /// Merges the statements of members about each other into one communication; members that disagree get separate ones, which no legal
-  /// DAG has.
+  /// Merges the statements of members about each other into one communication; members that
+  /// disagree get separate ones, which no legal DAG has.
   void connect() {
     const auto list = [&](const Peers& peers) { return std::span<const std::uint32_t>(peers_).subspan(peers.first, peers.count); };
     const auto make = [&](std::size_t i) {

@@ -10,7 +10,8 @@ namespace piper::dag {
 
 using directive::TextReader;
 
-/// Names of one text. A node's name has a number from its first mention on; the node may follow later.
+/// Names of one text. A node's name has a number from its first mention on; the node may follow
+/// later.
 class NodeNames {
  public:
   llvm::StringMap<std::uint32_t> inputs, losses, params, chunks, buckets, streams, bodies, globals;

@@ -199,7 +199,8 @@ class PlanParser {
     action.num_waits = static_cast<std::uint32_t>(role.waits.size()) - action.first_wait;
     action.first_operand = static_cast<std::uint32_t>(role.operands.size());
     const Node& node = dag_.nodes[action.node.index()];
-    // The plan has one list of operands: input ports, output ports, workspace. A section begins at the first port of its kind.
+    // The plan has one list of operands: input ports, output ports, workspace. A section begins at
+    // the first port of its kind.
     std::size_t begin = role.operands.size();
     for (const auto& [verb, ports] : {std::pair<std::string_view, std::uint32_t>{"reads", input_ports(dag_, node)}, {"writes", node.num_outputs}, {"uses", 1}}) {
       const std::size_t first = role.operands.size();

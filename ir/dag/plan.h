@@ -1,9 +1,11 @@
 #pragma once
-// The plan: the actions of each role and the memory of its values (docs/execution.md sections 3 to 5).
+// The plan: the actions of each role and the memory of its values (docs/execution.md sections 3 to
+// 5).
 //
-// A role is a class of ranks whose programs differ only in tables. Its actions are in issue order, each on a stream; positions count per
-// stream. A wait names the end of an action on another stream of the same rank, at step distance 0 or 1. Buffers are byte ranges of the
-// rank's arena; two values share bytes only if happens-before allows it.
+// A role is a class of ranks whose programs differ only in tables. Its actions are in issue order,
+// each on a stream; positions count per stream. A wait names the end of an action on another stream
+// of the same rank, at step distance 0 or 1. Buffers are byte ranges of the rank's arena; two
+// values share bytes only if happens-before allows it.
 
 #include <cstdint>
 #include <functional>
@@ -16,8 +18,9 @@ namespace piper::dag {
 using RoleId = Id<struct RoleTag>;
 using BufferId = Id<struct BufferTag>;  // position in Role::buffers
 
-/// unreduced: full gradients until a reduce_scatter has left a shard of them; gathered: full parameters of which a device keeps a shard; offloaded:
-/// values in the memory of the host; offloaded_optimizer: optimizer state there.
+/// unreduced: full gradients until a reduce_scatter has left a shard of them; gathered: full
+/// parameters of which a device keeps a shard; offloaded: values in the memory of the host;
+/// offloaded_optimizer: optimizer state there.
 enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, offloaded, offloaded_optimizer, scalars };
 std::string_view buffer_class_name(BufferClass cls);
 /// It is live all the time; all other live ranges are within a step.
@@ -30,12 +33,17 @@ bool is_on_host(BufferClass cls);
 struct Buffer {
   std::int64_t offset = 0;  // bytes from the start of its arena, a multiple of 64
   std::int64_t bytes = 0;
-  Port value;               // whose value it holds; invalid for state and workspace. unreduced: output 0 of the accumulate; gathered: output 0 of the gather
-  BucketId bucket;          // parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket order
+  // whose value it holds; invalid for state and workspace. unreduced: output 0 of the accumulate;
+  // gathered: output 0 of the gather
+  Port value;
+  // Parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket
+  // order.
+  BucketId bucket;
   BufferClass cls = BufferClass::activations;
 };
 
-/// Wait for the end of the action at `position` of `stream`, `distance` steps ago; satisfied on the first step when distance is 1.
+/// Wait for the end of the action at `position` of `stream`, `distance` steps ago; satisfied on the
+/// first step when distance is 1.
 struct Wait {
   StreamId stream;
   std::uint32_t position = 0;
@@ -55,29 +63,35 @@ struct Action {
   StreamId stream;
   std::uint32_t position = 0;                             // in its stream
   std::uint32_t first_wait = 0, num_waits = 0;            // into Role::waits
-  // Into Role::operands: input ports in order, output ports in order, then workspace if any. An update also uses the optimizer buffer of its
-  // bucket (slot after slot, each as large as the bucket) and the scalars.
+  // Into Role::operands: input ports in order, output ports in order, then workspace if any. An
+  // update also uses the optimizer buffer of its bucket (slot after slot, each as large as the
+  // bucket) and the scalars.
   std::uint32_t first_operand = 0, num_operands = 0;
   CommunicatorId communicator;                            // communication
 };
 
 struct Role {
   Symbol name;                       // `pp0`, with the coordinates that distinguish it
-  std::vector<std::int32_t> at;      // per mesh axis: the coordinate, or DeviceSet::kWhole for any without a role of its own
+  // Per mesh axis: the coordinate, or DeviceSet::kWhole for any without a role of its own.
+  std::vector<std::int32_t> at;
   std::vector<Action> actions;       // issue order
   std::vector<Wait> waits;
   std::vector<Operand> operands;
   std::vector<Buffer> buffers;
   std::int64_t arena_bytes = 0;      // size to allocate
-  std::int64_t live_bytes = 0;       // the maximum number of live bytes at one action, counted as in ir/verify/plan_facts.h; the rest is fragmentation
+  // The maximum number of live bytes at one action, counted as in ir/verify/plan_facts.h; the rest
+  // is fragmentation.
+  std::int64_t live_bytes = 0;
   std::int64_t host_bytes = 0;       // bytes of the arena in the memory of the host
 };
 
-/// A directed pair or an ordered group, on one stream at each member; its k-th operation at one member is the k-th at the others.
+/// A directed pair or an ordered group, on one stream at each member; its k-th operation at one
+/// member is the k-th at the others.
 struct Communicator {
   enum class Kind : std::uint8_t { pair, group } kind = Kind::pair;
   std::vector<CommId> comms;         // its operations in order
-  std::vector<DeviceSetId> members;  // pair: source, destination (matched by coordinate on common whole axes); group: member sets
+  // Pair: source, destination (matched by coordinate on common whole axes); group: member sets.
+  std::vector<DeviceSetId> members;
   AxisMask axes = 0;                 // group: axes along which devices take part
   StreamId stream;
   std::uint32_t window = 0;          // pair: receives posted ahead of their first reader
@@ -90,7 +104,8 @@ struct Plan {
   std::vector<Communicator> communicators;
 };
 
-/// Bytes of scratch that one run of a chunk, sum_squares, norm or update node needs beside its operands; the backend computes it.
+/// Bytes of scratch that one run of a chunk, sum_squares, norm or update node needs beside its
+/// operands; the backend computes it.
 using WorkspaceBytes = std::function<std::int64_t(const Dag&, const Node&)>;
 
 }  // namespace piper::dag

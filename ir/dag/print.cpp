@@ -200,7 +200,8 @@ class Printer : NamePrinter {
     }
   }
 
-  // ---- the graph -------------------------------------------------------------------------------------------------------
+  // ---- the graph
+  // -------------------------------------------------------------------------------------------------------
 
   void graph() {
     // `after` lists per node, in the order of the temporal edges.
@@ -287,7 +288,8 @@ class Printer : NamePrinter {
     symbol(dag_.chunks[node.chunk.index()].name);
   }
 
-  /// A kind with only one kind of subject needs no word for it; collectives without a subject gather norms.
+  /// A kind with only one kind of subject needs no word for it; collectives without a subject
+  /// gather norms.
   void subject(const Node& node) {
     const Subject subject = node.subject;
     const bool collective = is_collective(node.kind);

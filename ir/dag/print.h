@@ -1,8 +1,8 @@
 #pragma once
 // The training DAG as text, at every level (README.md in this folder shows each).
 //
-// Guarantees: print(parse(print(dag))) == print(dag); linear time; an illegal DAG prints too if its ids are inside its tables. Nodes are
-// in the global order if the level has one, otherwise by id.
+// Guarantees: print(parse(print(dag))) == print(dag); linear time; an illegal DAG prints too if its
+// ids are inside its tables. Nodes are in the global order if the level has one, otherwise by id.
 //
 //   llvm::outs() << print(dag);
 

@@ -151,7 +151,8 @@ class PlanPrinter {
     os_ << " at " << buffer.offset << " bytes " << buffer.bytes << '\n';
   }
 
-  /// The name of a buffer in the operands: `%F.stage0.mb0:0` for a value, `%gradients.stage0.0`, `%workspace`; a repeated one gets `#2`.
+  /// The name of a buffer in the operands: `%F.stage0.mb0:0` for a value, `%gradients.stage0.0`,
+  /// `%workspace`; a repeated one gets `#2`.
   std::vector<std::string> buffer_names(const Role& role) {
     std::vector<std::string> names;
     names.reserve(role.buffers.size());

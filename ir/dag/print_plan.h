@@ -1,5 +1,6 @@
 #pragma once
-// Names and locations in the text of a DAG, and the printing of communicators and roles. Used by `print.cpp` alone.
+// Names and locations in the text of a DAG, and the printing of communicators and roles. Used by
+// `print.cpp` alone.
 
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 #pragma once
-// The input of a forward-only program that has the weight of each sample, 1 or 0. The last batch of held-out data may be short: the program has one
-// shape, so the batch is padded with samples of weight 0.
+// The input of a forward-only program that has the weight of each sample, 1 or 0. The last batch of
+// held-out data may be short: the program has one shape, so the batch is padded with samples of
+// weight 0.
 //
 //   input sample.weight: f32[batch: 8*]      1 for a sample of the data, 0 for padding
 

@@ -13,8 +13,8 @@ namespace {
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Names of the values that connect ports: the name of the first port that carries the value, with a number if two values would
-/// share it.
+/// Names of the values that connect ports: the name of the first port that carries the value, with
+/// a number if two values would share it.
 class GlobalNames {
  public:
   explicit GlobalNames(const Dag& dag) {

@@ -69,7 +69,8 @@ std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan) {
       if (!name.empty()) name += communicator.kind == Communicator::Kind::pair ? ".to." : ".";
       name += place_name(dag.device_sets[member], dag.mesh, dag.context->symbols);
     }
-    const CommId front = communicator.comms.empty() ? CommId() : communicator.comms.front();  // invalid too where a text lists a node that is no communication
+    // Invalid too where a text lists a node that is no communication.
+    const CommId front = communicator.comms.empty() ? CommId() : communicator.comms.front();
     const Comm* const first = front.valid() ? &dag.comms[front.index()] : nullptr;
     const bool copies = first != nullptr && !first->members.empty() && copies_to_or_from_host(dag.node(first->members.front()).kind);
     if (communicator.kind == Communicator::Kind::group) name = (copies ? "host." : "group.") + name;

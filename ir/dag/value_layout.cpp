@@ -55,8 +55,8 @@ LayoutId layout_of(const Dag& dag, Port port) {
       const Port source = source_of(dag, node, port.index);
       return source.node.valid() ? layout_of(dag, source) : LayoutId();
     }
-    // Reduced over all axes along which its inputs are partial, or no value of the model; whether a bucket is flat is in its
-    // axes.
+    // Reduced over all axes along which its inputs are partial, or no value of the model; whether a
+    // bucket is flat is in its axes.
     case NodeKind::count:
     case NodeKind::sum_squares:
     case NodeKind::norm:

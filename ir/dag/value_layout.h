@@ -1,6 +1,6 @@
 #pragma once
-// The layouts of the values of a DAG, from level placed on. Below it layouts are requests that apply where the devices have these axes, and extents
-// are global.
+// The layouts of the values of a DAG, from level placed on. Below it layouts are requests that
+// apply where the devices have these axes, and extents are global.
 //
 //   layout_of(dag, {B.stage0.mb0, 2})     dp: +      a gradient: an all_reduce over dp is due
 //   samples_of(dag, load.x.mb1, {0, 1})   6 +2 of 8  second microbatch, second half
@@ -14,8 +14,8 @@
 
 namespace piper::dag {
 
-/// The layout of an output; messages, copies and sums keep that of their input. Outputs of other nodes, except bodies and loads,
-/// are replicated.
+/// The layout of an output; messages, copies and sums keep that of their input. Outputs of other
+/// nodes, except bodies and loads, are replicated.
 LayoutId layout_of(const Dag& dag, Port port);
 /// The axes along which a value is partial.
 AxisMask summed_axes(const Dag& dag, Port port);

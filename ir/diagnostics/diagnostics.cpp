@@ -160,7 +160,8 @@ DiagnosticBuilder DiagnosticSink::add(Code code, LocId loc, std::string message)
   SourceRange primary = locations_->primary(loc);
   DiagnosticBuilder builder = add(code, primary, std::move(message));
   std::vector<SourceRange> callers;
-  bool inside = true;  // frames before the primary one lie in the library, those behind it called it
+  // Frames before the primary one lie in the library, those behind it called it.
+  bool inside = true;
   for (SourceRange frame : locations_->frames(loc)) {
     if (frame == primary && inside) {
       inside = false;

@@ -1,14 +1,17 @@
 #pragma once
-// Diagnostics: messages to the user. Codes come from `diagnostics.def`, messages are written at the emit site.
+// Diagnostics: messages to the user. Codes come from `diagnostics.def`, messages are written at the
+// emit site.
 //
-// Guarantees: `sorted()` is by file and position, without duplicates, and does not depend on the order of emission
-// except between diagnostics at one place. The number of `{}` in a message is checked at compile time.
+// Guarantees: `sorted()` is by file and position, without duplicates, and does not depend on the
+// order of emission except between diagnostics at one place. The number of `{}` in a message is
+// checked at compile time.
 //
 //   sink.report(Code::unknown_region, range, "no region is named `{}`", name)
 //       .related(model_range, "model `{}` is declared here", model)
 //       .hint("did you mean `{}`?", best);
 //
-// Voice: lower case, no full stop, code in backticks; first the observation, then the rule, then the hint.
+// Voice: lower case, no full stop, code in backticks; first the observation, then the rule, then
+// the hint.
 
 #include <cstdint>
 #include <optional>
@@ -74,7 +77,8 @@ class MessageArg {
   std::string text_;
 };
 
-/// A message with one `{}` per argument; another number of them does not compile. A lone brace is itself.
+/// A message with one `{}` per argument; another number of them does not compile. A lone brace is
+/// itself.
 template <typename... Args>
 struct MessagePattern {
   consteval MessagePattern(const char* pattern) : text(pattern) {
@@ -110,7 +114,8 @@ struct Edit {
   friend bool operator==(const Edit&, const Edit&) = default;
 };
 
-/// An edit that a tool may apply without asking: the diagnostic disappears, and no new one is reported before it. The edits do not overlap.
+/// An edit that a tool may apply without asking: the diagnostic disappears, and no new one is
+/// reported before it. The edits do not overlap.
 struct Fix {
   std::string title;  // `replace `stge` by `stage``
   std::vector<Edit> edits;
@@ -148,14 +153,16 @@ class DiagnosticBuilder {
   DiagnosticBuilder& hint(MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     return set_hint(format_args(pattern.text, args...));
   }
-  /// Offers to put `text` in place of `range`. Does nothing if the range is outside the text that the user can edit.
+  /// Offers to put `text` in place of `range`. Does nothing if the range is outside the text that
+  /// the user can edit.
   DiagnosticBuilder& fix(SourceRange range, std::string text) { return fix({{range, std::move(text)}}); }
   /// Replaces the range of the diagnostic.
   DiagnosticBuilder& fix(std::string text);
   /// Several edits that have to be applied together.
   DiagnosticBuilder& fix(std::vector<Edit> edits);
   DiagnosticBuilder& fix(Fix fix);
-  /// Asks whether `name` was meant, and offers a fix if the range of the diagnostic is exactly `written`.
+  /// Asks whether `name` was meant, and offers a fix if the range of the diagnostic is exactly
+  /// `written`.
   DiagnosticBuilder& did_you_mean(std::string_view name, std::string_view written);
 
  private:
@@ -180,7 +187,8 @@ class DiagnosticSink {
                            const Args&... args) {
     return add(code, range, format_args(pattern.text, args...));
   }
-  /// Reports at the primary line of `loc`; the other lines of its call chain become related locations.
+  /// Reports at the primary line of `loc`; the other lines of its call chain become related
+  /// locations.
   template <typename... Args>
   DiagnosticBuilder report(Code code, LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     return add(code, loc, format_args(pattern.text, args...));
@@ -205,13 +213,14 @@ class DiagnosticSink {
   std::size_t errors_ = 0;
 };
 
-/// `file:line:column: error P1010: message`, the source line with carets, related locations, the hint.
+/// `file:line:column: error P1010: message`, the source line with carets, related locations, the
+/// hint.
 std::string render_text(std::span<const Diagnostic> diagnostics, const SourceTable& files);
 
-/// One JSON object as a line: `{"code":"P3007","severity":"error","message":..,"file":..,"range":..,"related":[..],"hint":..,"fixes":[..]}`.
-/// `file` and `range` are null if the diagnostic belongs to no file, `hint` is null if there is none. A fix is
-/// `{"title":..,"edits":[{"file":..,"start":.., "end":..,"text":..}]}`. Positions are
-/// `{"line":..,"column":..}`, both from 1; a column counts code points, and the end is exclusive.
+/// One JSON object as a line:
+/// `{"code":"P3007","severity":"error","message":..,"file":..,"range":..,"related":[..],"hint":..,"fixes":[..]}`. `file` and `range` are null if the diagnostic belongs to no file, `hint` is null if there is none. A fix is `{"title":..,"edits":[{"file":..,"start":..,
+/// "end":..,"text":..}]}`. Positions are `{"line":..,"column":..}`, both from 1; a column counts
+/// code points, and the end is exclusive.
 std::string render_json(const Diagnostic& diagnostic, const SourceTable& files);
 
 /// `{"schema":1,"diagnostics":[..]}`.

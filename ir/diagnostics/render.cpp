@@ -16,7 +16,8 @@ std::size_t count_columns(std::string_view line) {
   return starts + (!line.empty() && continues(line[0]) ? 1 : 0);
 }
 
-/// The columns [from, to) of a line (code points), with characters that would harm a terminal replaced.
+/// The columns [from, to) of a line (code points), with characters that would harm a terminal
+/// replaced.
 std::vector<std::string> columns_of(std::string_view line, std::size_t from, std::size_t to) {
   std::vector<std::string> columns;
   std::size_t column = 0;

@@ -1,6 +1,7 @@
 #pragma once
-// Resolved directives of a train or schedule, after the front end evaluated every expression. Selectors have concrete indices,
-// orders are trees of concrete operations. Directives are a set; the passes apply them in level order.
+// Resolved directives of a train or schedule, after the front end evaluated every expression.
+// Selectors have concrete indices, orders are trees of concrete operations. Directives are a set;
+// the passes apply them in level order.
 //
 //   partition model into stage: 4 with sizes: [1, 1, 1, 1]
 //   split batch into mb: 8
@@ -28,9 +29,10 @@ namespace piper::directive {
 enum class CommClass : std::uint8_t { none, send, recv, gather, reduce, enter, leave };
 std::string_view part_name(CommClass part);
 
-/// One name of a selector: a region or a split dimension, with the indices meant, in written order; `all` if no index was written. With `rest` it is
-/// the loose work directly inside the region `name` (`model`: outside every region), and the indices count its segments. It follows the coordinate of
-/// its region: `block[1].rest[0]` is two coordinates, `model.rest` is one.
+/// One name of a selector: a region or a split dimension, with the indices meant, in written order;
+/// `all` if no index was written. With `rest` it is the loose work directly inside the region
+/// `name` (`model`: outside every region), and the indices count its segments. It follows the
+/// coordinate of its region: `block[1].rest[0]` is two coordinates, `model.rest` is one.
 struct Coordinate {
   Symbol name;
   bool all = true;
@@ -39,11 +41,13 @@ struct Coordinate {
   bool rest = false;
 };
 
-/// The text of a coordinate in a selector, without its indices: `block` or `.rest`, after a space unless it is the `first`.
+/// The text of a coordinate in a selector, without its indices: `block` or `.rest`, after a space
+/// unless it is the `first`.
 std::string coordinate_text(std::string_view name, bool rest, bool first);
 
-/// A conjunction of coordinates; none at all means the whole model. A name that occurs as a region on the path and as a dimension is
-/// looked up as a dimension first. `part` selects communication instead of work.
+/// A conjunction of coordinates; none at all means the whole model. A name that occurs as a region
+/// on the path and as a dimension is looked up as a dimension first. `part` selects communication
+/// instead of work.
 struct Selector {
   std::optional<Pass> pass;
   std::vector<Coordinate> coordinates;
@@ -60,10 +64,12 @@ struct NamedExtent {
   LocId loc = {};  // `mb: 4`
 };
 
-// ---- the lines of directives.def -------------------------------------------------------------------------------------
+// ---- the lines of directives.def
+// -------------------------------------------------------------------------------------
 //
-// `fields(io, line)` of each struct describes its lines once, for print, parse, numbers, lowering and the passes (visit_fields): a call for the subject,
-// for each clause and for each setting, in the order of the text. `IgnoreFields` lists the calls.
+// `fields(io, line)` of each struct describes its lines once, for print, parse, numbers, lowering
+// and the passes (visit_fields): a call for the subject, for each clause and for each setting, in
+// the order of the text. `IgnoreFields` lists the calls.
 
 struct Partition {
   Selector region;
@@ -79,7 +85,8 @@ struct Partition {
   }
 };
 
-/// `split batch into copy: 2, mb: 4`: dimensions in written order, the last is fastest over the samples.
+/// `split batch into copy: 2, mb: 4`: dimensions in written order, the last is fastest over the
+/// samples.
 struct Split {
   Symbol dim;  // the model's dimension; `batch`
   std::vector<NamedExtent> into;
@@ -98,7 +105,9 @@ struct Place {
   std::vector<Selector> targets;
   DeviceSetId devices;
   LocId loc;
-  std::uint32_t depth = 0;  // number of enclosing calls of schedules: a line of the caller overrides lines of the called schedule
+  // Number of enclosing calls of schedules: a line of the caller overrides lines of the called
+  // schedule.
+  std::uint32_t depth = 0;
 
   static void fields(auto& io, auto& line) {
     io.targets(line.targets);
@@ -107,12 +116,13 @@ struct Place {
   }
 };
 
-/// Whether the target of `a` overrides that of `b` for work in both: the line in fewer calls wins, then the target with more coordinates, where a
-/// pass counts as one.
+/// Whether the target of `a` overrides that of `b` for work in both: the line in fewer calls wins,
+/// then the target with more coordinates, where a pass counts as one.
 bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b);
 
-/// When gradients are summed over the replicas: once per step, after each backward, or after each run. A run is the uses of a unit's parameters with
-/// no other work of its devices between them, in issue order.
+/// When gradients are summed over the replicas: once per step, after each backward, or after each
+/// run. A run is the uses of a unit's parameters with no other work of its devices between them, in
+/// issue order.
 enum class Reduce : std::uint8_t { step, microbatch, unit };
 std::string_view reduce_name(Reduce reduce);
 std::optional<Reduce> parse_reduce(std::string_view name);
@@ -125,7 +135,8 @@ struct Replicate {
   std::optional<std::uint32_t> prefetch;
   std::optional<Reduce> reduce;
   LocId loc;
-  LocId zero_loc = {}, prefetch_loc = {}, reduce_loc = {};  // of the settings, as far as they are written
+  // of the settings, as far as they are written
+  LocId zero_loc = {}, prefetch_loc = {}, reduce_loc = {};
 
   static void fields(auto& io, auto& line) {
     io.targets(line.targets);
@@ -156,7 +167,8 @@ struct Stream {
   }
 };
 
-/// `recompute block[0..4] mb[0..2]`: their forward runs again before the backward, and its values are not kept in between.
+/// `recompute block[0..4] mb[0..2]`: their forward runs again before the backward, and its values
+/// are not kept in between.
 struct Recompute {
   std::vector<Selector> targets;
   LocId loc;
@@ -164,8 +176,10 @@ struct Recompute {
   static void fields(auto& io, auto& line) { io.targets(line.targets); }
 };
 
-/// `offload block[0..4] mb[1..3] with window: 2`: each device keeps the saved values of `window` instances; those of the others are in the memory of
-/// its host until their backward. With `what: optimizer` the same for the optimizer state of the buckets of parameters that the targets use.
+/// `offload block[0..4] mb[1..3] with window: 2`: each device keeps the saved values of `window`
+/// instances; those of the others are in the memory of its host until their backward. With
+/// `what: optimizer` the same for the optimizer state of the buckets of parameters that the targets
+/// use.
 struct Offload {
   enum class What : std::uint8_t { activations, optimizer };
   std::vector<Selector> targets;
@@ -194,7 +208,8 @@ struct Freeze {
   constexpr DirectiveKind kind_of(const Line&) { return DirectiveKind::keyword; }
 #include "ir/directive/directives.def"
 
-/// The calls that `fields` makes, with members of a line that are const or not; each does nothing. A derived class hides those that it needs.
+/// The calls that `fields` makes, with members of a line that are const or not; each does nothing.
+/// A derived class hides those that it needs.
 struct IgnoreFields {
   void region(auto& /*selector*/) {}
   void dimension(auto& /*symbol*/, auto& /*loc*/) {}
@@ -206,13 +221,15 @@ struct IgnoreFields {
   void in(auto& /*selectors*/) {}
   void on(auto& /*devices*/) {}
   void over(auto& /*axes*/) {}
-  /// A setting of directives.def: a number, a list of numbers, an enumerator, or an optional of these; with its location if the line has one.
+  /// A setting of directives.def: a number, a list of numbers, an enumerator, or an optional of
+  /// these; with its location if the line has one.
   void setting(std::string_view /*name*/, auto& /*value*/, auto&... /*loc*/) {}
   /// A number that only `.pir` has, printed as a setting unless it is 0.
   void number(std::string_view /*name*/, auto& /*value*/) {}
 };
 
-// ---- the other lines --------------------------------------------------------------------------------------------------
+// ---- the other lines
+// --------------------------------------------------------------------------------------------------
 
 enum class Measure : std::uint8_t {
 #define MEASURE(name, unit) name,
@@ -232,7 +249,8 @@ inline constexpr std::string_view kCompareNames[] = {"<", "<=", ">", ">=", "==",
 /// `found < bound`, or the comparison that `compare` names.
 bool holds(double found, Compare compare, double bound);
 
-/// `require peak_memory < 8GiB else "text"`: checked after planning. `bound` is in the measure's unit.
+/// `require peak_memory < 8GiB else "text"`: checked after planning. `bound` is in the measure's
+/// unit.
 struct Require {
   Measure measure;
   Compare compare;
@@ -241,7 +259,8 @@ struct Require {
   LocId loc;
 };
 
-// ---- orders ----------------------------------------------------------------------------------------------------------
+// ---- orders
+// ----------------------------------------------------------------------------------------------------------
 
 /// One operation of an order: every coordinate has exactly one index.
 struct OrderOp {
@@ -259,8 +278,9 @@ struct OrderCoordinate {
   bool rest = false; // as in `Coordinate`
 };
 
-/// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. An operation whose lists name several chunks (`B stage[0..2] mb[i]`)
-/// is one step with one OrderOp for each, in written order: the passes run them in data order.
+/// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. An operation whose
+/// lists name several chunks (`B stage[0..2] mb[i]`) is one step with one OrderOp for each, in
+/// written order: the passes run them in data order.
 struct OrderStep {
   enum class Kind : std::uint8_t { op, sequence, group } kind = Kind::op;
   std::uint32_t first = 0;  // op: into Order::ops; sequence, group: into Order::children
@@ -284,7 +304,8 @@ struct Order {
     std::uint32_t bound = 1;
     LocId loc;
   };
-  /// Coordinates [first, end) were written at `loc`, in the list of a cursor, not at their operations.
+  /// Coordinates [first, end) were written at `loc`, in the list of a cursor, not at their
+  /// operations.
   struct Origin {
     std::uint32_t first = 0, end = 0;
     LocId loc;
@@ -320,14 +341,18 @@ void visit_fields(Io&& io, const Directive& directive) {
 
 /// The row of a directive; null for orders and requirements.
 const DirectiveRow* find_row(const Directive& directive);
-/// Whether its targets mean weights, wherever these are used, and not work: their regions do not become chunks.
+/// Whether its targets mean weights, wherever these are used, and not work: their regions do not
+/// become chunks.
 bool names_weights(const Directive& directive);
-/// The targets of a directive, those of `in` included; none for partitions, orders and requirements.
+/// The targets of a directive, those of `in` included; none for partitions, orders and
+/// requirements.
 std::span<const Selector> targets_of(const Directive& directive);
 
-// ---- settings of a train ---------------------------------------------------------------------------------------------
+// ---- settings of a train
+// ---------------------------------------------------------------------------------------------
 
-/// A learning rate over steps. linear warm-up from 0 to `base` over `warmup` steps, then constant, or cosine down to `floor` at the last step.
+/// A learning rate over steps. linear warm-up from 0 to `base` over `warmup` steps, then constant,
+/// or cosine down to `floor` at the last step.
 struct LearningRate {
   enum class Kind : std::uint8_t { constant, cosine, linear } kind = Kind::constant;
   double base = 1e-3;
@@ -350,8 +375,8 @@ struct Optimizer {
   LocId loc;
 
   static constexpr std::uint32_t kMaxSlots = 2;
-  /// State tensors per parameter: both moments for adamw, the momentum for sgd if it has one. Master weights may be added to them
-  /// (ir/dag/bucket_layout.h).
+  /// State tensors per parameter: both moments for adamw, the momentum for sgd if it has one.
+  /// Master weights may be added to them (ir/dag/bucket_layout.h).
   std::uint32_t slots() const {
     switch (kind) {
       case Kind::sgd: return momentum != 0 ? 1 : 0;
@@ -374,16 +399,20 @@ inline constexpr std::string_view kOptimizerNames[] = {
 #undef OPTIMIZER
 };
 
-/// The source of inputs. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
-/// uniform in [0, classes). arrays: lines of a file of numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i) alone.
+/// The source of inputs. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted
+/// by one). synthetic: floats N(0, 1), integers uniform in [0, classes). arrays: lines of a file of
+/// numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i)
+/// alone.
 struct Data {
   enum class Kind : std::uint8_t { bytes, synthetic, arrays } kind = Kind::synthetic;
-  std::string path;                    // bytes: a file, or a folder of text files, read in sorted order; arrays: a file
+  // Bytes: a file, or a folder of text files, read in sorted order; arrays: a file.
+  std::string path;
   LocId path_loc = {};
   std::int64_t batch = 0;              // samples per step
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`
   std::int64_t classes = 0;            // synthetic
-  std::int64_t batches = 0;            // held-out data: at most this number, spread evenly; 0: all (synthetic: one)
+  // held-out data: at most this number, spread evenly; 0: all (synthetic: one).
+  std::int64_t batches = 0;
   LocId loc;
   std::vector<LocId> extent_locs = {};  // synthetic: locations of their names
   LocId classes_loc = {}, batches_loc = {};

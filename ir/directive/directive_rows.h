@@ -1,5 +1,6 @@
 #pragma once
-// The rows of directives.def as tables, for all code that reads, checks, describes or prints directives.
+// The rows of directives.def as tables, for all code that reads, checks, describes or prints
+// directives.
 //
 //   find_directive("place")->subject                          ->  Subject::targets
 //   find_setting(DirectiveKind::offload, "window")->value     ->  "1"
@@ -20,7 +21,8 @@ enum class DirectiveKind : std::uint8_t {
 #include "ir/directive/directives.def"
 };
 
-/// The part of a directive behind its keyword: `model`, `batch`, `F stage[0], stage[1]` or `p2p: model.send`.
+/// The part of a directive behind its keyword: `model`, `batch`, `F stage[0], stage[1]` or
+/// `p2p: model.send`.
 enum class Subject : std::uint8_t { region, dimension, targets, named };
 
 /// The clauses behind the subject, in the order in which they are written.

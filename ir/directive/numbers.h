@@ -1,5 +1,6 @@
 #pragma once
-// The numbers of directives and their bounds, for the evaluator, the `.pir` reader and checks of directives built in memory (check_numbers.h).
+// The numbers of directives and their bounds, for the evaluator, the `.pir` reader and checks of
+// directives built in memory (check_numbers.h).
 //
 //   kWindow.allows(0)          ->  false
 //   kWindow.refusal("0", true) ->  "the window is `0`; it must be at least 1"
@@ -19,7 +20,8 @@ inline constexpr std::int64_t kMaxCounted = std::numeric_limits<std::int32_t>::m
 struct Number {
   std::string_view what;       // its name in messages
   std::int64_t min_value = 1, max_value = kMaxCounted;
-  std::string_view rule = {};  // shown for a refused value unless it is above kMaxCounted; empty: the bounds are shown
+  // Shown for a refused value unless it is above kMaxCounted; empty: the bounds are shown.
+  std::string_view rule = {};
   std::string_view hint = {};
   Code code = Code::not_positive;
 

@@ -33,15 +33,16 @@ CommClass parse_part(TextReader& reader) {
   return CommClass::none;
 }
 
-/// Whether the word can begin a coordinate: words that continue a directive or begin the next one cannot.
+/// Whether the word can begin a coordinate: words that continue a directive or begin the next one
+/// cannot.
 bool at_coordinate(const TextReader& reader) {
   const TextReader::Token& token = reader.peek();
   if (token.kind == TextReader::Kind::string) return true;
   return token.kind == TextReader::Kind::name && !is_directive_word(token.text);
 }
 
-/// Reads coordinates, calling `add(name, rest)` for each to read its indices, and the part behind them. `model` gives no
-/// coordinate.
+/// Reads coordinates, calling `add(name, rest)` for each to read its indices, and the part behind
+/// them. `model` gives no coordinate.
 template <typename Add>
 CommClass parse_coordinates(TextReader& reader, const auto& more, Add add) {
   Symbol region = reader.context().symbol("model");
@@ -503,7 +504,8 @@ Settings parse_settings(TextReader& reader) {
       setting->second(reader, settings);
     }
   }
-  for (std::size_t i = 0; i < 3 && !reader.failed(); ++i) {  // steps, dtype and seed have no default in a text
+  // Steps, dtype and seed have no default in a text.
+  for (std::size_t i = 0; i < 3 && !reader.failed(); ++i) {
     if (!seen[i]) reader.fail(Code::malformed_dag_text, reader.previous(), "the train says no `{}`", kSettings[i].first);
   }
   return settings;

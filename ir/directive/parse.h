@@ -1,12 +1,14 @@
 #pragma once
-// Reads directives and settings from the text that `ir/directive/print.h` writes. Errors are reported through the reader.
+// Reads directives and settings from the text that `ir/directive/print.h` writes. Errors are
+// reported through the reader.
 
 #include "ir/directive/directive.h"
 #include "ir/directive/text_reader.h"
 
 namespace piper::directive {
 
-/// Whether the word begins a directive or continues one, so that a region of that name needs quotes.
+/// Whether the word begins a directive or continues one, so that a region of that name needs
+/// quotes.
 bool is_directive_word(std::string_view word);
 /// Whether the token at the reader begins a directive.
 bool at_directive(const TextReader& reader);

@@ -27,7 +27,8 @@ void print_coordinate(llvm::raw_ostream& os, std::string_view name, bool rest) {
   }
 }
 
-/// A setting's value as text; empty if the setting is left out: it has no value, or the word that is its default.
+/// A setting's value as text; empty if the setting is left out: it has no value, or the word that
+/// is its default.
 class ValueText {
  public:
   explicit ValueText(const SettingRow& setting) : setting_(setting) {}
@@ -183,7 +184,8 @@ class Printer {
     if (around_.locations && loc.valid()) os_ << ' ' << around_.context.locations.print(loc);
   }
 
-  /// Prints operations, those of one step separated by commas, and braces; a group inside a group gets braces of its own.
+  /// Prints operations, those of one step separated by commas, and braces; a group inside a group
+  /// gets braces of its own.
   void step(std::uint32_t index) {
     const OrderStep& step = order_->steps[index];
     switch (step.kind) {

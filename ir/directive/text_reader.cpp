@@ -20,7 +20,8 @@ int hex_digit(char c) {
   return -1;
 }
 
-/// The end of a location that starts at `begin`: its bracket closes outside strings, on the same line.
+/// The end of a location that starts at `begin`: its bracket closes outside strings, on the same
+/// line.
 std::size_t end_of_location(std::string_view text, std::size_t begin) {
   bool quoted = false;
   for (std::size_t i = begin; i < text.size() && text[i] != '\n'; ++i) {
@@ -39,7 +40,8 @@ std::size_t end_of_location(std::string_view text, std::size_t begin) {
 
 TextReader::TextReader(FileId file, Context& context, DiagnosticSink& sink)
     : file_(file), context_(context), sink_(sink), text_(context.locations.files().text(file)) {
-  if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;  // a byte order mark, as editors on Windows write it
+  // A byte order mark, as editors on Windows write it.
+  if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;
   lex();
 }
 

@@ -1,8 +1,9 @@
 #pragma once
-// Reads the tokens of `.pir` text: names, numbers, strings, punctuation and locations. White space and `//` comments separate tokens.
+// Reads the tokens of `.pir` text: names, numbers, strings, punctuation and locations. White space
+// and `//` comments separate tokens.
 //
-// Guarantees: linear time; any bytes are accepted; the first error is reported and ends reading (every later token is `end`), so that
-// callers need no error paths of their own beside `failed()`.
+// Guarantees: linear time; any bytes are accepted; the first error is reported and ends reading
+// (every later token is `end`), so that callers need no error paths of their own beside `failed()`.
 //
 //   TextReader reader(file, context, sink);
 //   reader.expect("split");
@@ -22,7 +23,8 @@
 
 namespace piper::directive {
 
-/// For each declaration of a text: its range in the text, and the location in a program that the text states for it.
+/// For each declaration of a text: its range in the text, and the location in a program that the
+/// text states for it.
 using TextPlaces = std::map<SourceRange, LocId>;
 
 class TextReader {
@@ -62,9 +64,11 @@ class TextReader {
   DeviceSet device_set(const Mesh& mesh);
   /// An optional location; invalid if there is none.
   LocId location();
-  /// The location of a declaration at a token; with `use_own_places`, the place of the token in this text.
+  /// The location of a declaration at a token; with `use_own_places`, the place of the token in
+  /// this text.
   LocId location(const Token& declared);
-  /// From here on declarations have their places in this text as locations; `places` receives the locations that the text states.
+  /// From here on declarations have their places in this text as locations; `places` receives the
+  /// locations that the text states.
   void use_own_places(TextPlaces& places) { places_ = &places; }
   bool uses_own_places() const { return places_ != nullptr; }
 
@@ -79,7 +83,8 @@ class TextReader {
   Context& context() const { return context_; }
   DiagnosticSink& sink() const { return sink_; }
   FileId file() const { return file_; }
-  /// The byte after the last consumed token, and the whole text: for embedded text of another grammar.
+  /// The byte after the last consumed token, and the whole text: for embedded text of another
+  /// grammar.
   std::uint32_t offset() const { return previous_.end; }
   std::string_view text() const { return text_; }
   /// Continues at a byte of the file.

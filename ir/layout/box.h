@@ -1,8 +1,9 @@
 #pragma once
 // Boxes: the part of a value that a device holds.
 //
-// A box has one interval per dimension: first index, extent and global extent. An axis of k members divides n positions into contiguous shards, of
-// which the first n mod k have one position more than the others. A box follows from a type, a layout and the coordinates of a device alone.
+// A box has one interval per dimension: first index, extent and global extent. An axis of k members
+// divides n positions into contiguous shards, of which the first n mod k have one position more
+// than the others. A box follows from a type, a layout and the coordinates of a device alone.
 //
 //   f32[batch: 8, dim: 5]  <dp: batch, tp: dim>   on dp: 2, tp: 2   at (1, 0)     batch 4 +4 of 8, dim 0 +3 of 5
 
@@ -47,8 +48,8 @@ AxisList axes_of(const Layout& layout, AxisLayout how, const Mesh& mesh);
 /// The same as a mask, and a layout in which the axes of a mask have layout `how`, in mesh order.
 AxisMask mask_of(const Layout& layout, AxisLayout how, const Mesh& mesh);
 Layout layout_over(AxisMask axes, AxisLayout how, const Mesh& mesh);
-/// The box of a value of global type `type` on the device at these coordinates. A partial value has full
-/// extents.
+/// The box of a value of global type `type` on the device at these coordinates. A partial value has
+/// full extents.
 Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 
 }  // namespace piper

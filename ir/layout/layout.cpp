@@ -13,8 +13,8 @@ AxisLayout Layout::on(Symbol axis) const {
 
 namespace {
 
-/// Axes of one dimension or bucket keep their order; these groups are sorted by the first name in each, so that the result does not depend on
-/// symbol numbers.
+/// Axes of one dimension or bucket keep their order; these groups are sorted by the first name in
+/// each, so that the result does not depend on symbol numbers.
 void sort_groups(Layout& layout, const SymbolTable& symbols) {
   const auto together = [](const AxisLayout& a, const AxisLayout& b) { return a == b && a.kind != LayoutKind::partial; };
   const auto first_name = [&](const Layout::Axis& axis) {

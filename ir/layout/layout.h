@@ -35,8 +35,8 @@ struct AxisLayout {
   static AxisLayout flat_sharded() { return {LayoutKind::flat_sharded, {}}; }
 };
 
-/// The axes along which a value is not replicated. Axes that shard the same dimension stand outermost
-/// first.
+/// The axes along which a value is not replicated. Axes that shard the same dimension stand
+/// outermost first.
 struct Layout {
   struct Axis {
     Symbol name;
@@ -45,7 +45,8 @@ struct Layout {
   };
   llvm::SmallVector<Axis, 2> axes;
 
-  /// Adds an axis as the innermost of its dimension. It must be new; a replicating axis is not stored.
+  /// Adds an axis as the innermost of its dimension. It must be new; a replicating axis is not
+  /// stored.
   void add(Symbol axis, AxisLayout how) {
     if (how.kind != LayoutKind::replicated) axes.push_back({axis, how});
   }
@@ -79,8 +80,8 @@ class LayoutTable {
   std::map<std::vector<Layout::Axis>, LayoutId> ids_;
 };
 
-/// `dp: batch, tp: +`; empty for a replicated value. `name` prints a name, with quotes if the surrounding text needs them; a dimension named like a
-/// layout is always quoted.
+/// `dp: batch, tp: +`; empty for a replicated value. `name` prints a name, with quotes if the
+/// surrounding text needs them; a dimension named like a layout is always quoted.
 std::string print(const Layout& layout, const SymbolTable& symbols, llvm::function_ref<std::string(std::string_view)> name);
 
 }  // namespace piper

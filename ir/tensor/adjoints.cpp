@@ -121,7 +121,8 @@ void AdjointRule::extremum() {
   two([&] { return op(Op::select_ge, {upper, lower, dy()}); }, [&] { return op(Op::select_lt, {upper, lower, dy()}); });
 }
 
-/// y[B, M, N] = a[B, M, K] b[B, K, N]. Each adjoint is a product again, its operands in the order that makes the memory order of the result that of the operand.
+/// y[B, M, N] = a[B, M, K] b[B, K, N]. Each adjoint is a product again, its operands in the order
+/// that makes the memory order of the result that of the operand.
 void AdjointRule::contract() {
   const GemmForm form = gemm_form(type(x(0)), type(x(1)), attrs_.dims);
   const auto change = [&] { return as(type(x(0)).dtype, dy()); };
@@ -130,8 +131,8 @@ void AdjointRule::contract() {
 }
 
 void AdjointRule::attend() {
-  // One op computes all three adjoints. It is tagged by a wanted operand that is no parameter if there is one, else by the first wanted
-  // one.
+  // One op computes all three adjoints. It is tagged by a wanted operand that is no parameter if
+  // there is one, else by the first wanted one.
   const ValueId first = emit_(Op::attend_grad, {x(0), x(1), x(2), y(), results_[1], dy()}, attrs_, 0, 0);
   for (std::size_t i = 0; i < 3; ++i) {
     if (wanted(i)) adjoints_[i] = ValueId(first.value() + static_cast<std::uint32_t>(i));
@@ -175,8 +176,8 @@ std::vector<ValueId> AdjointRule::run() {
     case Op::silu: one([&] { return op(Op::silu_grad, {x(), dy()}); }); break;
     case Op::select_ge: case Op::select_lt: only(2, [&] { return op(op_, {x(0), x(1), dy()}); }); break;
     case Op::dropout: one([&] { return op(Op::dropout, {dy()}, attrs_); }); break;
-    // The adjoint of the rounded value may stand for that of the value before rounding: products take it as
-    // it is.
+    // The adjoint of the rounded value may stand for that of the value before rounding: products
+    // take it as it is.
     case Op::cast: one([&] { return wide(type(y()).dtype) == type(x()).dtype ? dy() : as(type(x()).dtype, dy()); }); break;
     case Op::sum:
       one([&] {
@@ -239,16 +240,22 @@ std::vector<ValueId> AdjointRule::run() {
 
 bool is_differentiable(Op op, std::size_t operand) {
   switch (op) {
-    case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::max_grad: case Op::softmax_grad: case Op::log_softmax_grad:
-    case Op::rms_norm_grad: case Op::layer_norm_grad: case Op::cross_entropy_grad: case Op::lookup_grad: case Op::attend_grad:
-    case Op::contract_add: case Op::fill: case Op::iota: return false;
+    // clang-format off
+    case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::max_grad:
+    case Op::softmax_grad: case Op::log_softmax_grad: case Op::rms_norm_grad:
+    case Op::layer_norm_grad: case Op::cross_entropy_grad: case Op::lookup_grad:
+    case Op::attend_grad: case Op::contract_add: case Op::fill: case Op::iota: return false;
     case Op::select_ge: case Op::select_lt: return operand == 2;
     case Op::cross_entropy: case Op::lookup: case Op::rotary: return operand == 0;
-    case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
-    case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
-    case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::dropout: case Op::cast: case Op::sum: case Op::max: case Op::softmax:
-    case Op::log_softmax: case Op::rms_norm: case Op::layer_norm: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rename:
-    case Op::broadcast: case Op::permute: case Op::contract: case Op::attend: return true;
+    case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum:
+    case Op::neg: case Op::scale: case Op::offset: case Op::exp: case Op::log: case Op::sqrt:
+    case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
+    case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::dropout: case Op::cast:
+    case Op::sum: case Op::max: case Op::softmax: case Op::log_softmax: case Op::rms_norm:
+    case Op::layer_norm: case Op::slice: case Op::pad: case Op::shift: case Op::concat:
+    case Op::rename: case Op::broadcast: case Op::permute: case Op::contract: case Op::attend:
+      return true;
+    // clang-format on
   }
   return false;
 }

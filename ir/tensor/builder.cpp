@@ -253,8 +253,8 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
   const auto lies_as = [](const Type& type, const std::vector<Symbol>& order) {
     return std::equal(order.begin(), order.end(), type.dims.begin(), type.dims.end(), [](Symbol name, const Dim& dim) { return name == dim.name; });
   };
-  // Extents and element types are checked before a copy is made, on the same product with operands in the
-  // right memory order.
+  // Extents and element types are checked before a copy is made, on the same product with operands
+  // in the right memory order.
   const auto a_order = names({&form.batched, &form.rest_a, &form.summed}), b_order = names({&form.batched, &form.summed, &form.rest_b});
   const auto ordered = [](const Type& type, const std::vector<Symbol>& order) {
     Type result{type.dtype, {}};
@@ -291,7 +291,8 @@ Built Builder::loss(std::string_view name, ValueId elements) {
   for (const Dim& dim : graph_.type(elements).dims) all.push_back(dim.name);
   Attrs attrs;
   attrs.dims = std::move(all);
-  const Built total = op(Op::sum, {elements}, std::move(attrs));  // in the wide type of its elements, as it is added up further
+  // In the wide type of its elements, as it is added up further.
+  const Built total = op(Op::sum, {elements}, std::move(attrs));
   if (!total) return total;
   std::optional<LossMask> mask;
   if (found.targets.valid()) mask = {found.targets, found.ignore, graph_.add_leaf({DType::f64, {}}, graph_.context().symbol(std::string(name) + ".count"))};

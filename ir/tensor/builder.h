@@ -1,8 +1,10 @@
 #pragma once
-// Building forward ops: the language's rules for dimension names, on top of `Graph`. Used by lowering, import and tests.
+// Building forward ops: the language's rules for dimension names, on top of `Graph`. Used by
+// lowering, import and tests.
 //
-// Guarantees: every call checks the shape rule first and returns a value or an error in the user's words with the shapes shown;
-// on failure nothing is appended. Products have the memory order that code generation needs.
+// Guarantees: every call checks the shape rule first and returns a value or an error in the user's
+// words with the shapes shown; on failure nothing is appended. Products have the memory order that
+// code generation needs.
 //
 //   Builder build(graph);
 //   build.at(region, loc, "block.3.mlp.0");
@@ -35,18 +37,19 @@ struct Built {
   explicit operator bool() const { return value.valid(); }
 };
 
-/// The names that `left @ right` sums, in the order of `left`: the shared ones, except the leading run common to both.
+/// The names that `left @ right` sums, in the order of `left`: the shared ones, except the leading
+/// run common to both.
 std::vector<Symbol> summed_names(const Type& left, const Type& right);
 
 class Builder {
  public:
   explicit Builder(Graph& graph) : graph_(graph) {}
 
-  /// Sets the place of the following ops: `path` is the logical call path (`block.3.mlp.0`) that names their
-  /// results.
+  /// Sets the place of the following ops: `path` is the logical call path (`block.3.mlp.0`) that
+  /// names their results.
   void at(RegionId region, LocId loc, std::string path);
-  /// The name of the following ops in error texts, until the next place; by default that of the table. The text must
-  /// outlive them.
+  /// The name of the following ops in error texts, until the next place; by default that of the
+  /// table. The text must outlive them.
   void called(std::string_view name) { called_ = name; }
   /// The call path alone decides names; the location may change per expression.
   void at(LocId loc) { loc_ = loc; }
@@ -89,26 +92,28 @@ class Builder {
   Built concat(ValueId a, ValueId b, Symbol along = {});
   /// first, first + step, ...: as long as `like` along the dimension, of its element type.
   Built iota(ValueId like, double first, double step, Symbol along = {});
-  /// Rotary embedding: pair i of the last dimension (i, i + half) of position t along `along` is turned by t base^(-i / half).
-  /// Angles are computed in f64.
+  /// Rotary embedding: pair i of the last dimension (i, i + half) of position t along `along` is
+  /// turned by t base^(-i / half). Angles are computed in f64.
   Built rotary(ValueId a, Symbol along, double base);
 
   // ---- products
   /// `a @ b`: sums over the shared names except the leading run common to both, which is batched.
   Built matmul(ValueId a, ValueId b);
-  /// Sums over `dims`; other shared names are batched. Copies an operand into another memory order if the product needs it.
+  /// Sums over `dims`; other shared names are batched. Copies an operand into another memory order
+  /// if the product needs it.
   Built contract(ValueId a, ValueId b, std::vector<Symbol> dims);
   /// Scores are scaled by 1 / sqrt(width).
   Built attend(ValueId q, ValueId k, ValueId v, bool causal);
   Built lookup(ValueId table, ValueId indices) { return op(Op::lookup, {table, indices}); }
 
-  /// A `loss` statement: appends the sum of `elements` and the loss's row. Elements made by a `cross_entropy` with `ignore` count where its target
-  /// counts; fails if it is unknown how many count (`loss_mask.h`).
+  /// A `loss` statement: appends the sum of `elements` and the loss's row. Elements made by a
+  /// `cross_entropy` with `ignore` count where its target counts; fails if it is unknown how many
+  /// count (`loss_mask.h`).
   Built loss(std::string_view name, ValueId elements);
 
  private:
-  /// Casts a result that an op computed in the wide type back to the type of the operands. `unrounded` finds the wide value again, for
-  /// losses.
+  /// Casts a result that an op computed in the wide type back to the type of the operands.
+  /// `unrounded` finds the wide value again, for losses.
   Built rounded(Built exact, DType dtype);
   ValueId unrounded(ValueId a) const;
   Symbol last_dim(ValueId a) const;

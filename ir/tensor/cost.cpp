@@ -6,11 +6,13 @@ namespace piper::tensor {
 
 double flops_per_element(Op op) {
   switch (op) {
+    // clang-format off
     case Op::fill: case Op::rename: case Op::broadcast: case Op::permute: case Op::lookup:
     case Op::slice: case Op::pad: case Op::shift: case Op::concat: return 0;
-    case Op::add: case Op::sub: case Op::mul: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
-    case Op::square: case Op::relu: case Op::relu_grad: case Op::select_ge: case Op::select_lt: case Op::cast: case Op::sum:
-    case Op::max: case Op::max_grad: case Op::lookup_grad: return 1;
+    case Op::add: case Op::sub: case Op::mul: case Op::maximum: case Op::minimum: case Op::neg:
+    case Op::scale: case Op::offset: case Op::square: case Op::relu: case Op::relu_grad:
+    case Op::select_ge: case Op::select_lt: case Op::cast: case Op::sum: case Op::max:
+    case Op::max_grad: case Op::lookup_grad: return 1;
     case Op::iota: return 2;
     case Op::div: case Op::sqrt: case Op::rsqrt: return 4;
     case Op::rms_norm: case Op::rotary: return 4;
@@ -25,7 +27,9 @@ double flops_per_element(Op op) {
     case Op::dropout: return 12;
     case Op::softmax: case Op::log_softmax: case Op::log_softmax_grad: return 14;
     case Op::cross_entropy: case Op::cross_entropy_grad: return 12;
-    case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: return 0;  // counted by their products
+    // clang-format on
+    // Counted by their products.
+    case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: return 0;
   }
   return 0;
 }
@@ -52,7 +56,8 @@ Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, 
     for (Symbol name : attrs.dims) summed *= static_cast<double>(operands[0].dims[*operands[0].find(name)].extent);
     cost.flops = 2.0 * static_cast<double>(results[0].elements()) * summed;
   } else if (op == Op::attend || op == Op::attend_grad) {
-    // Two products in the forward pass (scores, mixing), five in the backward pass, which computes the scores again.
+    // Two products in the forward pass (scores, mixing), five in the backward pass, which computes
+    // the scores again.
     const Type& q = operands[0];
     const std::size_t rank = q.dims.size();
     const double scores = static_cast<double>(q.elements()) / static_cast<double>(q.dims[rank - 1].extent) *

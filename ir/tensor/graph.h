@@ -1,8 +1,10 @@
 #pragma once
-// The tensor graph: SSA values with named dimensions, operations in a topological order, regions and adjoint tags.
+// The tensor graph: SSA values with named dimensions, operations in a topological order, regions
+// and adjoint tags.
 //
-// One type serves the whole model (global extents) and a chunk's body (local extents). Nodes are stored in an order in which every
-// operand precedes its user. Values are graph inputs or results of nodes. Storage is flat; ids are positions.
+// One type serves the whole model (global extents) and a chunk's body (local extents). Nodes are
+// stored in an order in which every operand precedes its user. Values are graph inputs or results
+// of nodes. Storage is flat; ids are positions.
 //
 //   tensor gpt {
 //     %tokens = input i64[batch: 32*, seq: 128]
@@ -37,7 +39,8 @@ struct Value {
   Type type;
   NodeId def;                // invalid: an input, a weight or a port of the graph
   std::uint16_t result = 0;  // position among the results of `def`
-  Symbol name;               // stable name for text and generated code; unique in the graph, derived from op and logical path
+  // Stable name for text and generated code; unique in the graph, derived from op and logical path.
+  Symbol name;
   LayoutId layout = {};      // in bodies: its layout
 };
 
@@ -45,17 +48,21 @@ struct Node {
   Op op{};
   Pass pass = Pass::F;  // F, BI or BW; B never occurs here
   RegionId region;      // innermost region; a backward op has that of its forward op
-  NodeId origin;        // backward ops: the forward op whose adjoint this is part of (an adjoint sum: the op that made the value); else invalid
+  // Backward ops: the forward op whose adjoint this is part of (an adjoint sum: the op that made
+  // the value); else invalid.
+  NodeId origin;
   LocId loc;
   std::uint32_t first_operand = 0, num_operands = 0;  // into Graph::operand pool
   std::uint32_t first_result = 0, num_results = 0;    // results are consecutive values
   Attrs attrs;
 };
 
-/// How a parameter starts. Values are a function of (seed, parameter name, element), whatever the layout.
+/// How a parameter starts. Values are a function of (seed, parameter name, element), whatever the
+/// layout.
 struct Init {
   enum class Kind : std::uint8_t { normal, uniform, zeros, ones, constant } kind = Kind::normal;
-  double scale = 0.02;  // normal: standard deviation; uniform: bound of [-scale, scale]; constant: the value
+  // Normal: standard deviation; uniform: bound of [-scale, scale]; constant: the value.
+  double scale = 0.02;
   friend bool operator==(const Init&, const Init&) = default;
 };
 
@@ -83,9 +90,9 @@ struct LossMask {
   friend bool operator==(const LossMask&, const LossMask&) = default;
 };
 
-/// One `loss` statement. Its value is sum(elements) / count, count the number of elements over the whole batch (weights are part of the
-/// expression);
-/// with a mask sum(elements) / max(1, mask->count).
+/// One `loss` statement. Its value is sum(elements) / count, count the number of elements over the
+/// whole batch (weights are part of the expression); with a mask sum(elements) / max(1,
+/// mask->count).
 struct Loss {
   Symbol name;        // `gpt.loss.0`
   ValueId elements;   // every dimension counts
@@ -95,8 +102,8 @@ struct Loss {
   std::optional<LossMask> mask = {};
 };
 
-/// The adjoint of one use of a parameter: a value without other uses, computed in the region of that use. The owner of the parameter adds up its
-/// uses, so that chunks stay independent.
+/// The adjoint of one use of a parameter: a value without other uses, computed in the region of
+/// that use. The owner of the parameter adds up its uses, so that chunks stay independent.
 struct ParamGrad {
   ParamId param;
   ValueId value;
@@ -118,11 +125,13 @@ class Graph {
   ValueId result(const Node& node, std::size_t i = 0) const { return ValueId(node.first_result + static_cast<std::uint32_t>(i)); }
 
   // ---- building (append only; rewrites make a new graph)
-  /// A value without a defining node: an input, a weight, or a port of a body. A name that is taken gets the next free number appended.
+  /// A value without a defining node: an input, a weight, or a port of a body. A name that is taken
+  /// gets the next free number appended.
   ValueId add_leaf(Type type, Symbol name);
-  /// Appends an op; its result types come from the op's shape rule. Operands must be legal for it: callers check with `infer` (op_rules.h) first.
-  /// Results are named `name`, by default region path and op (`block.3.mlp.0.gelu`); further results get what they are appended
-  /// (`.lse`), and a name that is taken the next free number.
+  /// Appends an op; its result types come from the op's shape rule. Operands must be legal for it:
+  /// callers check with `infer` (op_rules.h) first. Results are named `name`, by default region
+  /// path and op (`block.3.mlp.0.gelu`); further results get what they are appended (`.lse`), and a
+  /// name that is taken the next free number.
   NodeId add(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, RegionId region, LocId loc, NodeId origin = {}, Symbol name = {});
 
   std::string name;
@@ -141,7 +150,8 @@ class Graph {
   /// Mutable access for passes that divide extents in place.
   std::vector<Value>& mutable_values() { return values_; }
   void set_layout(ValueId value, LayoutId layout) { values_[value.index()].layout = layout; }
-  /// Appends an op with known result types and names, for the parser. No rule is checked; `verify` does that.
+  /// Appends an op with known result types and names, for the parser. No rule is checked; `verify`
+  /// does that.
   NodeId add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types, std::span<const Symbol> names);
 
  private:

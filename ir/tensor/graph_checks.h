@@ -1,6 +1,6 @@
 #pragma once
-// The conditions of a well-formed graph, checked by the parser and by `verify`. Each check returns an error text, empty if the condition
-// holds.
+// The conditions of a well-formed graph, checked by the parser and by `verify`. Each check returns
+// an error text, empty if the condition holds.
 
 #include <string>
 

@@ -1,9 +1,10 @@
 #pragma once
 // The text form of a tensor graph.
 //
-// Guarantees: print(parse(print(g))) == print(g), ids of values, parameters and losses included, for every graph that `verify`
-// accepts; values are named after op and place in the model (`%block.3.mlp.0.gelu`); doubles round-trip; time is linear. Bad text
-// gives diagnostics with line and column, never a crash.
+// Guarantees: print(parse(print(g))) == print(g), ids of values, parameters and losses included,
+// for every graph that `verify` accepts; values are named after op and place in the model
+// (`%block.3.mlp.0.gelu`); doubles round-trip; time is linear. Bad text gives diagnostics with line
+// and column, never a crash.
 //
 //   tensor mlp {
 //     %x = input f32[batch: 4*, dim: 8] "x"
@@ -16,8 +17,9 @@
 //     grad "mlp.0.up" %d.mlp.0.up
 //   }
 //
-// A leaf that is neither input nor weight is `%name = port TYPE`. In a body a type is followed by the layout of the value unless it is replicated:
-// `f32[batch: 4*, dim: 8]<dp: batch>` (ir/layout). `loc(...)` ends a line that has a location.
+// A leaf that is neither input nor weight is `%name = port TYPE`. In a body a type is followed by
+// the layout of the value unless it is replicated: `f32[batch: 4*, dim: 8]<dp: batch>` (ir/layout).
+// `loc(...)` ends a line that has a location.
 
 #include <optional>
 #include <string>
@@ -31,7 +33,8 @@ namespace piper::tensor {
 struct PrintOptions {
   bool locations = true;
   std::size_t indent = 0;  // spaces before every line
-  bool all_regions = true;  // also on derivatives, whose regions are those of the values they are `of`
+  // Also on derivatives, whose regions are those of the values they are `of`.
+  bool all_regions = true;
 };
 
 std::string print(const Graph& graph, PrintOptions options = {});
@@ -42,7 +45,8 @@ std::string print_lines(const Graph& graph, PrintOptions options = {.locations =
 std::string value_text(const Graph& graph, ValueId value);
 /// The shortest text that reads back as `number`.
 std::string number_text(double number);
-/// `name`, in quotes when it holds anything but letters, digits, `_`, `.`, `-`, `$`, or starts with a digit, `.` or `-`.
+/// `name`, in quotes when it holds anything but letters, digits, `_`, `.`, `-`, `$`, or starts with
+/// a digit, `.` or `-`.
 std::string name_text(std::string_view name);
 std::string quoted_text(std::string_view text);
 std::string init_text(const Init& init);
@@ -51,13 +55,16 @@ std::string layout_text(const Context& context, LayoutId layout);
 
 /// Reads a graph and verifies it; nothing after reporting an error.
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink);
-/// Reads a graph that starts at byte `position` of a file with text, and moves `position` after it. Not verified.
+/// Reads a graph that starts at byte `position` of a file with text, and moves `position` after it.
+/// Not verified.
 std::optional<Graph> parse_at(FileId file, std::size_t& position, Context& context, DiagnosticSink& sink);
-/// Reads lines into `graph` from `position` up to a `}` that it does not consume. Not verified. False after reporting an error.
+/// Reads lines into `graph` from `position` up to a `}` that it does not consume. Not verified.
+/// False after reporting an error.
 bool parse_lines(FileId file, std::size_t& position, Graph& graph, DiagnosticSink& sink);
 
-/// Reports violations: an operand used before its definition, types that differ from the shape rules, repeated names, losses that
-/// are no scalar, gradients that do not match their parameter. True if there are none.
+/// Reports violations: an operand used before its definition, types that differ from the shape
+/// rules, repeated names, losses that are no scalar, gradients that do not match their parameter.
+/// True if there are none.
 bool verify(const Graph& graph, DiagnosticSink& sink);
 
 }  // namespace piper::tensor

@@ -1,5 +1,6 @@
 #pragma once
-// Bounds of the integers that a model reads: rows of the tables that an input looks up, classes of the losses whose target it is.
+// Bounds of the integers that a model reads: rows of the tables that an input looks up, classes of
+// the losses whose target it is.
 //
 //   %x = lookup(%token, %tokens); %l = cross_entropy(%logits, %targets)   ->   {tokens, 256, %x}, {targets, 256, %l}
 

@@ -89,11 +89,14 @@ Inferred ShapeRule::run() {
   if ((info(op).attributes & kScalar) != 0 && !std::isfinite(attrs.scalar)) return fail("the constant of " + show_op() + " is not finite");
   if ((info(op).attributes & kScalar2) != 0 && !std::isfinite(attrs.scalar2)) return fail("the second constant of " + show_op() + " is not finite");
   switch (op) {
+    // clang-format off
     case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum:
-    case Op::neg: case Op::scale: case Op::offset: case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square:
-    case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu:
-    case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::select_ge: case Op::select_lt:
+    case Op::neg: case Op::scale: case Op::offset: case Op::exp: case Op::log: case Op::sqrt:
+    case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
+    case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::relu_grad:
+    case Op::gelu_grad: case Op::silu_grad: case Op::select_ge: case Op::select_lt:
       return pointwise();
+    // clang-format on
     case Op::dropout:
       if (!(attrs.scalar >= 0 && attrs.scalar < 1)) return fail("the rate of `dropout` lies in 0 to 1, 1 excluded");
       if (!attrs.seed.valid()) return fail("`dropout` has no name that keys its random numbers");
@@ -146,7 +149,8 @@ Inferred ShapeRule::pointwise() {
     }
   }
   for (const Type& type : operands) {
-    if (type.dims.size() == all.size()) return ok(type);  // the operand that has them all gives the memory order
+    // The operand that has them all gives the memory order.
+    if (type.dims.size() == all.size()) return ok(type);
   }
   Type result{operands[0].dtype, std::move(all)};
   if (auto why = check_type(result, symbols); !why.empty()) return fail(why);

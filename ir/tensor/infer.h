@@ -74,7 +74,8 @@ inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 /// Dimensions are found by their names, one after the other.
 inline constexpr std::size_t kMaxDims = 256;
 
-/// An error text if no value may have `type` (a repeated name, an extent below 1, too many dimensions or elements), else empty.
+/// An error text if no value may have `type` (a repeated name, an extent below 1, too many
+/// dimensions or elements), else empty.
 std::string check_type(const Type& type, const SymbolTable& symbols);
 
 /// `type` without the dimensions `dims`.

@@ -1,4 +1,5 @@
-// Shape rules of the ops that read or write elements at other places than their own: lookups, parts of a dimension, rotations.
+// Shape rules of the ops that read or write elements at other places than their own: lookups, parts
+// of a dimension, rotations.
 
 #include <algorithm>
 

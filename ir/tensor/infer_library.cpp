@@ -19,8 +19,8 @@ Inferred ShapeRule::contract() {
     }
   }
 
-  // Code generation calls a matrix product without copies: memory is [batched][M][K] or [batched][K][M], with the groups in the same
-  // order in both.
+  // Code generation calls a matrix product without copies: memory is [batched][M][K] or
+  // [batched][K][M], with the groups in the same order in both.
   const GemmForm form = gemm_form(a, b, attrs.dims);
   if (!form.direct) {
     return fail("the operands of `contract` do not lie as [batched][rest][summed] or [batched][summed][rest] with groups in one order: " + show_operands());

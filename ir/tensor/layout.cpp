@@ -84,24 +84,32 @@ class Rows {
         const auto at = std::find(attrs_.dims.begin(), attrs_.dims.end(), dim);
         return add(parts(dim), results_of(at == attrs_.dims.end() ? dim : attrs_.dims2[static_cast<std::size_t>(at - attrs_.dims.begin())]));
       }
-      case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
-      case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad:
-      case Op::cross_entropy: case Op::cross_entropy_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:
-        return named ? void() : along(dim);
+      // clang-format off
+      case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad:
+      case Op::log_softmax: case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad:
+      case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
+      case Op::cross_entropy_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat:
+      case Op::rotary: return named ? void() : along(dim);
+      // clang-format on
       case Op::lookup:
-        return dim == operands_[0].dims[0].name && !operands_[1].find(dim) ? void() : lookup(dim);  // rows that other parts hold
+        // Rows that other parts hold.
+        return dim == operands_[0].dims[0].name && !operands_[1].find(dim) ? void() : lookup(dim);
       case Op::lookup_grad:
         if (operands_[0].find(dim)) return to_summands(dim);
         return operands_[1].find(dim) ? along(dim) : void();
       case Op::dropout:
-        return is_sampled(dim) ? along(dim) : void();  // its random numbers are keyed by position within a sample
+        // Its random numbers are keyed by position within a sample.
+        return is_sampled(dim) ? along(dim) : void();
       case Op::iota: return;  // its elements depend on the global position
-      case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
-      case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
-      case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad:
-      case Op::select_ge: case Op::select_lt: case Op::cast: case Op::fill: case Op::broadcast: case Op::permute:
-        return along(dim);
+      // clang-format off
+      case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum:
+      case Op::neg: case Op::scale: case Op::offset: case Op::exp: case Op::log: case Op::sqrt:
+      case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
+      case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::relu_grad:
+      case Op::gelu_grad: case Op::silu_grad: case Op::select_ge: case Op::select_lt: case Op::cast:
+      case Op::fill: case Op::broadcast: case Op::permute: return along(dim);
       case Op::attend: case Op::attend_grad: return;
+      // clang-format on
     }
   }
 
@@ -130,7 +138,8 @@ class Rows {
       const AxisLayout cut = AxisLayout::sharded(q.dims[i].name);
       add_sharded(q.dims[i].name, cut, cut);
     }
-    const AxisLayout heads = AxisLayout::sharded(k.dims[k.dims.size() - 2].name);  // a shard has its query heads and the key heads that they use
+    // A shard has its query heads and the key heads that they use.
+    const AxisLayout heads = AxisLayout::sharded(k.dims[k.dims.size() - 2].name);
     add_sharded(q.dims[rank - 2].name, heads, heads);
     // Without a causal mask, queries attend independently.
     if (!attrs_.causal) add_sharded(q.dims[rank - 3].name, {}, AxisLayout::partial());
@@ -138,22 +147,31 @@ class Rows {
 
   void by_summands() {
     switch (op_) {
+      // clang-format off
       case Op::add: case Op::sub: case Op::concat: return linear({0, 1});
       case Op::mul: case Op::contract: return linear({0}), linear({1});
       case Op::contract_add: return linear({0, 2}), linear({1, 2});
-      case Op::div: case Op::neg: case Op::scale: case Op::cast: case Op::dropout: case Op::sum: case Op::slice: case Op::pad: case Op::shift: case Op::rotary: case Op::lookup:
+      case Op::div: case Op::neg: case Op::scale: case Op::cast: case Op::dropout: case Op::sum:
+      case Op::slice: case Op::pad: case Op::shift: case Op::rotary: case Op::lookup:
       case Op::rename: case Op::broadcast: case Op::permute: return linear({0});
-      case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::softmax_grad: case Op::log_softmax_grad: case Op::rms_norm_grad: case Op::layer_norm_grad:
+      case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::softmax_grad:
+      case Op::log_softmax_grad: case Op::rms_norm_grad: case Op::layer_norm_grad:
       case Op::lookup_grad: return linear({1});
-      case Op::select_ge: case Op::select_lt: case Op::max_grad: case Op::cross_entropy_grad: return linear({2});
+      case Op::select_ge: case Op::select_lt: case Op::max_grad: case Op::cross_entropy_grad:
+        return linear({2});
+      // clang-format on
       case Op::attend:
         linear({2});
         rows_.back().results[1] = {};  // the log-sums do not depend on v
         return;
+      // clang-format off
       case Op::attend_grad: return linear({5});
-      case Op::maximum: case Op::minimum: case Op::offset: case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos:
-      case Op::tanh: case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::fill: case Op::iota: case Op::max: case Op::softmax:
-      case Op::log_softmax: case Op::rms_norm: case Op::layer_norm: case Op::cross_entropy: return;
+      case Op::maximum: case Op::minimum: case Op::offset: case Op::exp: case Op::log:
+      case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh:
+      case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu:
+      case Op::fill: case Op::iota: case Op::max: case Op::softmax: case Op::log_softmax:
+      case Op::rms_norm: case Op::layer_norm: case Op::cross_entropy: return;
+      // clang-format on
     }
   }
 

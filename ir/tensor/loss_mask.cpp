@@ -53,7 +53,8 @@ class MaskFinder {
     }
     if (node.op != Op::cross_entropy || !node.attrs.ignore) return {};
     ValueId targets = operands[1];
-    while (graph_.value(targets).def.valid()) targets = graph_.operands(graph_.node(graph_.value(targets).def))[0];  // integers are only renamed
+    // Integers are only renamed.
+    while (graph_.value(targets).def.valid()) targets = graph_.operands(graph_.node(graph_.value(targets).def))[0];
     return {graph_.input_of(targets), *node.attrs.ignore, {}};
   }
 

@@ -1,8 +1,9 @@
 #pragma once
 // The elements of a loss that count, found from the operations that made them.
 //
-// A `cross_entropy` with `ignore` gives 0 where its target is ignored, and such an element is left out of the mean. Products, quotients, casts
-// and renamings keep these zeros, so the mask passes through them; any other operation could give an ignored element another value.
+// A `cross_entropy` with `ignore` gives 0 where its target is ignored, and such an element is left
+// out of the mean. Products, quotients, casts and renamings keep these zeros, so the mask passes
+// through them; any other operation could give an ignored element another value.
 
 #include <string>
 

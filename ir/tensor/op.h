@@ -1,5 +1,6 @@
 #pragma once
-// The op table: for each op its arity, attributes, code-generation class, and (in op_rules.h) shape, derivative, layout and cost.
+// The op table: for each op its arity, attributes, code-generation class, and (in op_rules.h)
+// shape, derivative, layout and cost.
 
 #include <cstdint>
 #include <optional>
@@ -30,13 +31,15 @@ struct Attrs {
   std::vector<Symbol> dims2;
   double scalar = 0;
   double scalar2 = 0;
-  std::int64_t from = 0;    // slice: the first position taken; pad, shift: the new position of the operand's first one
+  // Slice: the first position taken; pad, shift: the new position of the operand's first one.
+  std::int64_t from = 0;
   std::int64_t extent = 0;  // slice, pad: of the result
   DType dtype = DType::f32;
   bool causal = false;
   Type shape;   // fill, iota, broadcast, lookup_grad: the result's type
   Symbol seed;  // dropout: the logical op name that keys its random numbers
-  std::optional<std::int32_t> ignore;  // cross_entropy: positions with this target give 0 and no gradient
+  // cross_entropy: positions with this target give 0 and no gradient.
+  std::optional<std::int32_t> ignore;
   friend bool operator==(const Attrs&, const Attrs&) = default;
 };
 

@@ -8,7 +8,8 @@ namespace piper::tensor {
 
 namespace {
 
-/// Text with a place in a file. A read that fails reports once and leaves `failed` set; the caller returns at its next check.
+/// Text with a place in a file. A read that fails reports once and leaves `failed` set; the caller
+/// returns at its next check.
 class Reader {
  public:
   Reader(FileId file, std::size_t position, Context& context, DiagnosticSink& sink)

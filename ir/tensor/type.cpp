@@ -13,7 +13,8 @@ std::optional<DType> parse_dtype(std::string_view text) {
 }
 
 std::int64_t Type::elements() const {
-  // Extents may come from hand-written text: a product beyond 64 bits saturates at the largest number that `bytes` can still scale.
+  // Extents may come from hand-written text: a product beyond 64 bits saturates at the largest
+  // number that `bytes` can still scale.
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / 8;
   std::int64_t count = 1;
   for (const Dim& dim : dims) {

@@ -42,7 +42,8 @@ constexpr DType wide(DType dtype) { return traits(dtype).wide; }
 constexpr bool is_narrow(DType dtype) { return wide(dtype) != dtype; }
 std::optional<DType> parse_dtype(std::string_view text);
 
-/// One named dimension. A sampled one counts samples: localising a body divides its extent by microbatches, copies and replicas.
+/// One named dimension. A sampled one counts samples: localising a body divides its extent by
+/// microbatches, copies and replicas.
 struct Dim {
   Symbol name;
   std::int64_t extent = 0;
@@ -50,7 +51,8 @@ struct Dim {
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 
-/// Dimensions in memory order (row-major, the last is contiguous); names are unique. A scalar has none.
+/// Dimensions in memory order (row-major, the last is contiguous); names are unique. A scalar has
+/// none.
 struct Type {
   DType dtype = DType::f32;
   std::vector<Dim> dims;
@@ -64,7 +66,8 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// The type of the gradient of a parameter of type `param`: contributions are summed in the wide dtype.
+/// The type of the gradient of a parameter of type `param`: contributions are summed in the wide
+/// dtype.
 inline Type gradient_type(Type param) {
   param.dtype = wide(param.dtype);
   return param;

@@ -9,8 +9,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Checks the bodies that chunks name against each other, whether nodes run them yet or not: at a later level any of them may
-/// run.
+/// Checks the bodies that chunks name against each other, whether nodes run them yet or not: at a
+/// later level any of them may run.
 class Bodies {
  public:
   explicit Bodies(Facts& facts) : facts_(facts), dag_(facts.dag), user_(dag_.bodies.size(), kNone) {}
@@ -129,7 +129,8 @@ class Bodies {
     wrong(Code::port_types_differ, chunk.loc, "`%{}` of body `{}` is `{}`, and what it carries is `{}`", name(body, port), facts_.text(body.name), print(body.graph.type(port.value), symbols), print(wanted, symbols));
   }
 
-  /// A lean forward omits the saved values that an `R` recomputes; a forward-only program saves nothing.
+  /// A lean forward omits the saved values that an `R` recomputes; a forward-only program saves
+  /// nothing.
   void recomputed_forward(const dag::Chunk& chunk) {
     if (dag_.forward_only || !chunk.recomputed_forward.valid() || body_of(chunk, Pass::R) != nullptr) return;
     wrong(Code::wrong_recompute, chunk.loc, "chunk `{}` has the recomputed forward `{}`, and no `R` that makes again what it leaves out", facts_.text(chunk.name), facts_.text(dag_.bodies[chunk.recomputed_forward.index()].name));
@@ -148,7 +149,8 @@ class Bodies {
     return same;
   }
 
-  /// Each trained parameter that the forward reads has one gradient in the backward: in the whole one, and in one of the halves.
+  /// Each trained parameter that the forward reads has one gradient in the backward: in the whole
+  /// one, and in one of the halves.
   void gradients(const dag::Chunk& chunk) {
     if (dag_.forward_only || !named_alike(chunk)) return;
     std::set<tensor::ParamId> read;
@@ -244,15 +246,16 @@ class Bodies {
     std::stable_sort(makers_.begin(), makers_.end(), [](const Made& a, const Made& b) { return a.value < b.value; });
   }
 
-  /// Saved values of a chunk come from its own earlier passes, all other values from other chunks. Ports of a shared body name the values of one of
-  /// its chunks.
+  /// Saved values of a chunk come from its own earlier passes, all other values from other chunks.
+  /// Ports of a shared body name the values of one of its chunks.
   void connect(std::uint32_t c) {
     const dag::Chunk& chunk = dag_.chunks[c];
     bool any_shared = false;
     for_each_body(chunk, [&](Pass, dag::BodyId body) { any_shared = any_shared || facts_.shared_body[body.index()]; });
     if (any_shared) return;
     const dag::Body *const forward = body_of(chunk, Pass::F), *const again = body_of(chunk, Pass::R), *const recomputed_forward = body_of(chunk.recomputed_forward), *const inputs = body_of(chunk, Pass::BI);
-    std::vector<std::vector<const dag::Body*>> ways;  // the ways in which a forward and an `R` may leave values to a backward
+    // The ways in which a forward and an `R` may leave values to a backward.
+    std::vector<std::vector<const dag::Body*>> ways;
     if (again == nullptr || recomputed_forward != nullptr) ways.push_back({forward});
     if (again != nullptr) {
       const dag::Body* const kept = recomputed_forward != nullptr ? recomputed_forward : forward;

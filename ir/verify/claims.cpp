@@ -6,7 +6,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Results of the order of a rank beside temporal edges: the claim of the rank, and its overlap groups of chunks.
+/// Results of the order of a rank beside temporal edges: the claim of the rank, and its overlap
+/// groups of chunks.
 class Claims {
  public:
   explicit Claims(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -36,7 +37,8 @@ class Claims {
   }
   const DeviceSet& set(std::size_t claim) const { return dag_.device_sets[dag_.claims[claim].devices]; }
 
-  /// Sets with the same whole axes have a device in common only if they are equal, so that only other pairs are compared one by one.
+  /// Sets with the same whole axes have a device in common only if they are equal, so that only
+  /// other pairs are compared one by one.
   void disjoint() {
     std::map<AxisMask, std::map<DeviceSetId, std::size_t>> by_axes;
     for (std::size_t c = 0; c < dag_.claims.size() && !facts_.enough(); ++c) {

@@ -35,9 +35,11 @@ class Completeness {
  private:
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
 
-  // ---- every instance of every chunk -------------------------------------------------------------------------------------
+  // ---- every instance of every chunk
+  // -------------------------------------------------------------------------------------
 
-  /// A chunk node's place in the table of instances: row-major over the dimensions that its chunk is split along.
+  /// A chunk node's place in the table of instances: row-major over the dimensions that its chunk
+  /// is split along.
   struct Cell {
     std::uint32_t chunk, index;
     Pass pass;
@@ -96,7 +98,8 @@ class Completeness {
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
         if ((split_[c] >> d & 1) != 0) count *= dag_.dims[d].extent;
       }
-      // More instances than nodes: some are missing. A table of all of them could be larger than the text.
+      // More instances than nodes: some are missing. A table of all of them could be larger than
+      // the text.
       if (count > dag_.nodes.size() + 1) {
         facts_.sink.report(Code::incomplete_instances, dag_.chunks[c].loc, "chunk `{}` has `{}` instances, more than there are nodes", facts_.text(dag_.chunks[c].name), count);
         return;
@@ -145,7 +148,8 @@ class Completeness {
 
   /// Passes of a chunk on the same devices shard their samples alike.
   void same_shares() {
-    std::vector<std::vector<NodeId>> first(dag_.chunks.size());  // per chunk: one node with samples of each device set, few
+    // Per chunk: one node with samples of each device set, few.
+    std::vector<std::vector<NodeId>> first(dag_.chunks.size());
     std::vector<std::optional<std::optional<AxisMask>>> divided(dag_.bodies.size());
     const auto of = [&](const Node& node) {
       std::optional<std::optional<AxisMask>>& known = divided[node.body.index()];
@@ -166,7 +170,8 @@ class Completeness {
     }
   }
 
-  // ---- reads of every output ---------------------------------------------------------------------------------------------
+  // ---- reads of every output
+  // ---------------------------------------------------------------------------------------------
 
   /// Reports loads, counts, sums and messages that are never read.
   void reads() {
@@ -179,7 +184,8 @@ class Completeness {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       const NodeKind kind = facts_.kind[i];
       const bool passes_on = is_communication(kind) || adds_in_place(kind) || kind == NodeKind::load || kind == NodeKind::count;
-      if (!passes_on || gathers_shards(kind)) continue;  // other checks report unread outputs of other kinds; parameters may stay unread
+      // Other checks report unread outputs of other kinds; parameters may stay unread.
+      if (!passes_on || gathers_shards(kind)) continue;
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
@@ -196,7 +202,8 @@ class Completeness {
     return std::any_of(members.begin(), members.end(), [&](NodeId member) { return output < facts_.outputs_of(member) && read_at(member); });
   }
 
-  // ---- parameters ----------------------------------------------------------------------------------------------------------
+  // ---- parameters
+  // ----------------------------------------------------------------------------------------------------------
 
   void updates() {
     std::vector<std::uint32_t> buckets_of(dag_.params.size(), 0);
@@ -220,7 +227,8 @@ class Completeness {
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
-      // Owners are known from level placed on; below level communicating the update of every owner reads all contributions of all devices.
+      // Owners are known from level placed on; below level communicating the update of every owner
+      // reads all contributions of all devices.
       const bool owners = !bucket.owners.empty();
       const bool frozen = dag_.frozen(bucket);
       const std::size_t wanted = dag_.forward_only || frozen ? 0 : owners ? bucket.owners.size() : 1;
@@ -248,7 +256,8 @@ class Completeness {
     }
   }
 
-  /// Offloaded optimizer state is fetched and offloaded once per step at each owner that updates it; other state is not.
+  /// Offloaded optimizer state is fetched and offloaded once per step at each owner that updates
+  /// it; other state is not.
   bool copied_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     const std::size_t wanted = bucket.state_on_host && !dag_.forward_only && !dag_.frozen(bucket) ? bucket.owners.size() : 0;
@@ -268,7 +277,8 @@ class Completeness {
     return true;
   }
 
-  /// All parameters of a frozen bucket are frozen, and it has no reductions or sums; it may be sharded and gathered.
+  /// All parameters of a frozen bucket are frozen, and it has no reductions or sums; it may be
+  /// sharded and gathered.
   void frozen_bucket(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if (dag_.frozen(bucket) && b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
@@ -279,7 +289,8 @@ class Completeness {
     facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : trained_[b] ? "has nodes that add, reduce, sum or gather it" : "says axes of a reduction");
   }
 
-  // ---- norms and reports -------------------------------------------------------------------------------------------------
+  // ---- norms and reports
+  // -------------------------------------------------------------------------------------------------
 
   void norms() {
     if (dag_.level < Level::communicating) return;
@@ -349,7 +360,8 @@ class Completeness {
       const tensor::LossId loss = node.subject.loss();
       const bool norm = node.subject.is_norm();
       ++(norm ? of_norm : reports[loss.index()]);
-      const std::size_t sums = node.num_inputs - (!norm && dag_.losses[loss.index()].mask ? 1u : 0u);  // the count follows
+      // The count follows.
+      const std::size_t sums = node.num_inputs - (!norm && dag_.losses[loss.index()].mask ? 1u : 0u);
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         if (sources[0].port >= sums) return;
         AxisMask over = 0;
@@ -401,7 +413,8 @@ class Completeness {
   std::vector<std::vector<NodeId>> updates_of_, sums_of_, copies_of_;  // per bucket
   std::vector<bool> trained_;         // per bucket: it has nodes that only trained buckets may have
   static constexpr std::int64_t kUnknown = -1;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;  // per body and output that sums a loss
+  // Per body and output that sums a loss.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;
   std::vector<Elements> elements_;  // per loss
 };
 

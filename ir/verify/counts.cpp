@@ -6,8 +6,9 @@ namespace piper::verify {
 
 namespace {
 
-/// Masked losses: each device set that sums the loss counts the targets of the same instances, and if samples are sharded, or several sets sum it or
-/// divide by it, one all_reduce joins exactly these sets and axes. Sets that only divide contribute nothing.
+/// Masked losses: each device set that sums the loss counts the targets of the same instances, and
+/// if samples are sharded, or several sets sum it or divide by it, one all_reduce joins exactly
+/// these sets and axes. Sets that only divide contribute nothing.
 class Counts {
  public:
   explicit Counts(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -28,7 +29,8 @@ class Counts {
  private:
   struct OfLoss {
     NodeId report;
-    std::vector<NodeId> sums, counts, reduces;  // chunks that sum it, in order of the report; count nodes; all_reduce nodes
+    // Chunks that sum it, in order of the report; count nodes; all_reduce nodes.
+    std::vector<NodeId> sums, counts, reduces;
     std::vector<DeviceSetId> readers;           // sets of the chunks that divide by it
     AxisMask summed = 0;                        // axes along which the sums are partial
   };

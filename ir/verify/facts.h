@@ -1,5 +1,6 @@
 #pragma once
-// The input of all checks: the DAG, the sink, and tables derived from the DAG once. Used inside ir/verify alone.
+// The input of all checks: the DAG, the sink, and tables derived from the DAG once. Used inside
+// ir/verify alone.
 
 #include <memory>
 #include <optional>
@@ -35,15 +36,23 @@ struct Reports {
 
 /// Tables derived from the DAG. `check_tables` and `check_flow` fill them.
 struct FactTables {
-  std::vector<std::uint32_t> output_base;  // per node: number of its output 0 among all outputs; one more entry
-  std::vector<std::uint32_t> origin;       // per output: the output that first made its value; a recv, an all_gather_v or a copy passes values on
+  // Per node: number of its output 0 among all outputs; one more entry.
+  std::vector<std::uint32_t> output_base;
+  // Per output: the output that first made its value; a recv, an all_gather_v or a copy passes
+  // values on.
+  std::vector<std::uint32_t> origin;
   std::vector<std::uint32_t> owner;        // per output: its node
-  std::vector<bool> shared_body;           // per body: several chunks use it, so its ports name the values of one of them
-  std::vector<NodeKind> kind;              // per node, in a compact table, because edges visit nodes at random
+  // Per body: several chunks use it, so its ports name the values of one of them.
+  std::vector<bool> shared_body;
+  // Per node, in a compact table, because edges visit nodes at random.
+  std::vector<NodeKind> kind;
   std::vector<NodeId> around;              // the few nodes that are no chunk, load, send or recv
-  std::vector<std::uint32_t> position;     // per node: its place in the global order; empty if the order does not contain every node once
+  // Per node: its place in the global order; empty if the order does not contain every node once.
+  std::vector<std::uint32_t> position;
   std::vector<std::int64_t> output_bytes;  // per output: local size
-  std::vector<std::uint32_t> added_to;     // per output: the parameter to whose gradient it is added, else kNone; `check_gradients` fills it
+  // Per output: the parameter to whose gradient it is added, else kNone; `check_gradients` fills
+  // it.
+  std::vector<std::uint32_t> added_to;
   bool all_on_devices_and_streams = true;  // every node has both
   bool follows_order = false;              // the global order is a topological order
 };
@@ -98,17 +107,19 @@ void for_each_port(const Dag& dag, const Node& node, Visit visit) {
 
 /// Elements of a parameter, padded to a multiple of 64 bytes.
 std::int64_t whole_elements(const Dag& dag, tensor::ParamId param);
-/// Elements of a bucket: those of its padded parameters; if its state is sharded, with padding that makes all shards equal.
+/// Elements of a bucket: those of its padded parameters; if its state is sharded, with padding that
+/// makes all shards equal.
 std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket);
 tensor::DType parameter_dtype(const Dag& dag, const dag::Bucket& bucket);
-/// Bytes of `elements` elements of a bucket's parameters, and of its gradients and each slot of its optimizer state, which are f32 for bf16
-/// parameters.
+/// Bytes of `elements` elements of a bucket's parameters, and of its gradients and each slot of its
+/// optimizer state, which are f32 for bf16 parameters.
 std::int64_t parameter_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements);
 std::int64_t gradient_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements);
 /// The number of shards of the state of a bucket; 1 if it is replicated.
 std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket);
 
-/// Ids inside their tables, so that every later check may index freely. False: nothing else can be checked.
+/// Ids inside their tables, so that every later check may index freely. False: nothing else can be
+/// checked.
 bool check_tables(Facts& facts);
 /// There are no facts of a later level.
 void check_levels(Facts& facts);
@@ -118,31 +129,37 @@ void check_header(Facts& facts);
 void check_flow(Facts& facts);
 /// The kinds of ports fit their edges: `saved` values stay in a chunk.
 void check_ports(Facts& facts);
-/// Bodies that chunks name, run or not: kinds of ports, gradients of all trained parameters, values from one to another.
+/// Bodies that chunks name, run or not: kinds of ports, gradients of all trained parameters, values
+/// from one to another.
 void check_bodies(Facts& facts);
-/// Owners of buckets: the devices of the work that uses them, each once, with several devices along the axes of their layouts.
+/// Owners of buckets: the devices of the work that uses them, each once, with several devices along
+/// the axes of their layouts.
 void check_owners(Facts& facts);
-/// An `R` computes the same values as its forward, from inputs and saved values of that forward, for its own backward alone.
+/// An `R` computes the same values as its forward, from inputs and saved values of that forward,
+/// for its own backward alone.
 void check_recompute(Facts& facts);
 /// Every instance, parameter, loss once.
 void check_completeness(Facts& facts);
 /// Every contribution to a gradient once, on the way to its update. Fills `added_to`.
 void check_gradients(Facts& facts);
-/// All-gathers and reductions of sharded buckets, and copies to the host, are named by work that they serve.
+/// All-gathers and reductions of sharded buckets, and copies to the host, are named by work that
+/// they serve.
 void check_gather_intervals(Facts& facts);
 /// Chunks that share a body: each uses its own parameters, inputs and neighbours.
 void check_instances(Facts& facts);
 /// Masked losses: their divisor is the count over the whole batch.
 void check_counts(Facts& facts);
-/// The origin of a loss sum at a report, through all_reduces, messages and gathers; adds the axes over which it is reduced to
-/// `over`.
+/// The origin of a loss sum at a report, through all_reduces, messages and gathers; adds the axes
+/// over which it is reduced to `over`.
 Port loss_origin(const Facts& facts, Port source, AxisMask& over);
 /// Layouts of values follow from those of operands, and devices have their axes.
 void check_bucket_layouts(Facts& facts);
 void check_layouts(Facts& facts);
-/// The axes that shard the samples of a chunk or load; nothing if it has no samples. None below level placed.
+/// The axes that shard the samples of a chunk or load; nothing if it has no samples. None below
+/// level placed.
 std::optional<AxisMask> divided_over(const Dag& dag, const Node& node);
-/// The axes along which the gradients of a bucket are partial before reduction, and those that shard its sharded states.
+/// The axes along which the gradients of a bucket are partial before reduction, and those that
+/// shard its sharded states.
 AxisMask reduced_over(const Dag& dag, const dag::Bucket& bucket);
 AxisMask sharded_over(const Dag& dag, const dag::Bucket& bucket);
 /// The axes along which an output of a chunk is partial.

@@ -30,7 +30,8 @@ class Values {
   bool same_type(std::uint32_t output, dag::BodyId body, std::uint32_t input) const { return output_type_[output] == input_types_[first_input_type_[body.index()] + input]; }
 
  private:
-  /// True if there is a global order in which every node is after its dependencies, which proves the DAG acyclic. False proves nothing.
+  /// True if there is a global order in which every node is after its dependencies, which proves
+  /// the DAG acyclic. False proves nothing.
   bool follows_order() {
     const std::vector<std::uint32_t>& position = facts_.position;
     if (position.empty()) return false;
@@ -53,11 +54,13 @@ class Values {
     return true;
   }
 
-  /// Its outputs come from inputs of other members: an all_gather_v, or an all_reduce to which it contributes nothing.
+  /// Its outputs come from inputs of other members: an all_gather_v, or an all_reduce to which it
+  /// contributes nothing.
   static bool takes_from_members(const Node& node) { return gathers_lists(node.kind) || (reduces_members(node.kind) && node.num_inputs == 0); }
 
-  /// Kahn's algorithm over data and grad edges, and over communication: a recv depends on its send, a node that takes from members depends on the
-  /// inputs of all of them. One such node per communication has these edges; the others depend on it.
+  /// Kahn's algorithm over data and grad edges, and over communication: a recv depends on its send,
+  /// a node that takes from members depends on the inputs of all of them. One such node per
+  /// communication has these edges; the others depend on it.
   bool acyclic() {
     const std::size_t n = dag_.nodes.size();
     std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0), taker(dag_.comms.size(), kNone);
@@ -149,7 +152,8 @@ class Values {
         if (is_recv(facts_.kind[i])) break;
       }
     }
-    // A value may be passed on several times. The DAG is acyclic, so each chain ends, and no part of it is walked twice.
+    // A value may be passed on several times. The DAG is acyclic, so each chain ends, and no part
+    // of it is walked twice.
     std::vector<std::uint32_t> way;
     for (std::uint32_t output : passed_on) {
       way.clear();
@@ -213,7 +217,8 @@ class Values {
   const tensor::Type* last_ = nullptr;                                     // the last one requested
   std::uint32_t last_number_ = 0;
   std::unordered_map<std::int64_t, std::vector<std::uint32_t>> alike_;     // by size: their numbers
-  std::vector<std::uint32_t> first_input_type_, input_types_;              // per body, and per input port of each: the type
+  // Per body, and per input port of each: the type.
+  std::vector<std::uint32_t> first_input_type_, input_types_;
   std::vector<std::uint32_t> output_type_;                                 // per output
 };
 
@@ -355,7 +360,8 @@ class Edges {
     if (!one_source(id, sources)) return;
     if (copies_to_or_from_host(node.kind) && !copied(id, node, sources[0])) return;
     if (runs_body(node.kind)) {
-      if (sources[0].port >= body_of(node).inputs.size()) return;  // counted as a wrong number of inputs
+      // Counted as a wrong number of inputs.
+      if (sources[0].port >= body_of(node).inputs.size()) return;
       return chunk_port(id, node, sources[0]);
     }
     const Input& source = sources[0];
@@ -392,7 +398,8 @@ class Edges {
   /// All are gradients of one parameter, or shards.
   void terms(NodeId id, const Node& node, std::span<const Input> sources) {
     const bool whole = !dag_.adds_shards(node);
-    if (sources[0].port >= (whole ? params_of(node) : 1)) return;  // counted as a wrong number of inputs
+    // Counted as a wrong number of inputs.
+    if (sources[0].port >= (whole ? params_of(node) : 1)) return;
     const tensor::Type* fits = nullptr;  // most are of one type
     for (const Input& source : sources) {
       if (source.cls != EdgeClass::grad) {
@@ -420,8 +427,8 @@ class Edges {
     return false;
   }
 
-  /// An all-gather takes the parameters that the update of its bucket wrote: in this step, or in the previous one if the parameters are sharded at
-  /// rest.
+  /// An all-gather takes the parameters that the update of its bucket wrote: in this step, or in
+  /// the previous one if the parameters are sharded at rest.
   void gathered(NodeId id, const Node& node, const Input& input) {
     if (keeps_shard(node)) {
       const bool update = !input.source.node.valid() || (writes_state(facts_.node(input.source.node).kind) && facts_.node(input.source.node).subject.bucket() == node.subject.bucket());
@@ -508,7 +515,8 @@ class Edges {
     same_layout(id, edge, body_of(node).graph.value(port.value).layout, origin);
   }
 
-  /// There is no conversion between layouts. Below level placed two chunks may request different ones, on axes that their devices may not have.
+  /// There is no conversion between layouts. Below level placed two chunks may request different
+  /// ones, on axes that their devices may not have.
   void same_layout(NodeId id, const Input& edge, LayoutId read, Port origin) {
     const Node& maker = facts_.node(origin.node);
     if (dag_.level < Level::placed && (!runs_body(maker.kind) || maker.chunk != facts_.node(id).chunk)) return;
@@ -549,7 +557,8 @@ void check_flow(Facts& facts) {
   Values values(facts);
   if (!values.find()) return;
   const std::size_t n = facts.dag.nodes.size();
-  // Several threads find out whether there are errors; errors are reported in the order of the nodes.
+  // Several threads find out whether there are errors; errors are reported in the order of the
+  // nodes.
   const bool good = all_hold(facts.dag.context->cancellation, n, [&](std::size_t begin, std::size_t end) {
     DiagnosticSink scratch(facts.dag.context->locations);
     Facts part(facts, scratch);

@@ -9,8 +9,9 @@ namespace piper::verify {
 
 namespace {
 
-/// Collectives of sharded parameters and gradients are named by the work whose gathered interval they begin or end: the reader of an all-gather's
-/// result, and the backward whose gradients an accumulate adds and a reduce_scatter reduces.
+/// Collectives of sharded parameters and gradients are named by the work whose gathered interval
+/// they begin or end: the reader of an all-gather's result, and the backward whose gradients an
+/// accumulate adds and a reduce_scatter reduces.
 class GatherIntervals {
  public:
   explicit GatherIntervals(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -50,8 +51,8 @@ class GatherIntervals {
   }
 
  private:
-  /// Checks all-gathers that orders place, before gathered intervals are made: each serves work that reads its parameters, and follows earlier work
-  /// of the same devices.
+  /// Checks all-gathers that orders place, before gathered intervals are made: each serves work
+  /// that reads its parameters, and follows earlier work of the same devices.
   bool placed() {
     std::set<std::pair<NodeId, NodeId>> seen;
     for (const dag::Dag::GatherInterval& gather : dag_.gather_intervals) {

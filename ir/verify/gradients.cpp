@@ -6,8 +6,9 @@ namespace piper::verify {
 
 namespace {
 
-/// Contributions to the gradients of a bucket are added up once at each owner, reduced over exactly the copies that differ, and read by the update;
-/// parameters that devices update or keep as shards are gathered.
+/// Contributions to the gradients of a bucket are added up once at each owner, reduced over exactly
+/// the copies that differ, and read by the update; parameters that devices update or keep as shards
+/// are gathered.
 class Gradients {
  public:
   explicit Gradients(Facts& facts)
@@ -39,7 +40,8 @@ class Gradients {
 
   void bucket(std::size_t b) {
     const bool owners = !dag_.buckets[b].owners.empty();
-    // Parameters sharded at rest may have any number of all-gathers, as readers need; else one follows each update of shards.
+    // Parameters sharded at rest may have any number of all-gathers, as readers need; else one
+    // follows each update of shards.
     if (owners && (!dag_.forward_only || kept_sharded(b))) per_owner(b, gathers_[b], "gather", true);
     if (dag_.forward_only || dag_.frozen(dag_.buckets[b]) || (owners && !reduction(b)) || !added_once(b)) return;
     for (const NodeId scatter : scatters_[b]) of_its_interval(b, scatter);
@@ -50,7 +52,8 @@ class Gradients {
     }
   }
 
-  // ---- required collectives ---------------------------------------------------------------------------------
+  // ---- required collectives
+  // ---------------------------------------------------------------------------------
 
   bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].sharded(); }
   /// An all_reduce sums full gradients, or the shards that reduce_scatters leave.
@@ -61,8 +64,9 @@ class Gradients {
   bool kept_sharded(std::size_t b) const { return dag_.shards_parameters(dag_.buckets[b]); }
   bool summed_in_shards(std::size_t b) const { return dag_.shards_gradients(dag_.buckets[b]); }
 
-  /// One all_reduce per bucket, one member per owner, over the axes along which gradients differ. Over the axes that shard its state, a
-  /// reduce_scatter at each owner with gradients comes before it, and each owner gathers the parameters.
+  /// One all_reduce per bucket, one member per owner, over the axes along which gradients differ.
+  /// Over the axes that shard its state, a reduce_scatter at each owner with gradients comes before
+  /// it, and each owner gathers the parameters.
   bool reduction(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if ((sharded_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
@@ -87,8 +91,8 @@ class Gradients {
     return fits;
   }
 
-  /// Collectives over the axes that shard the state of a bucket, at each owner separately. An owner that makes no gradients has no
-  /// reduce_scatter.
+  /// Collectives over the axes that shard the state of a bucket, at each owner separately. An owner
+  /// that makes no gradients has no reduce_scatter.
   bool per_owner(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
     const dag::Bucket& bucket = dag_.buckets[b];
     std::vector<std::uint32_t> count(bucket.owners.size(), 0);
@@ -111,7 +115,8 @@ class Gradients {
     return true;
   }
 
-  // ---- required sums ----------------------------------------------------------------------------------------
+  // ---- required sums
+  // ----------------------------------------------------------------------------------------
 
   std::size_t count_at(DeviceSetId owner, const std::vector<NodeId>& nodes) const {
     return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return facts_.node(id).devices == owner; }));
@@ -122,8 +127,9 @@ class Gradients {
     return std::any_of(scatters_[b].begin(), scatters_[b].end(), [&](NodeId id) { return facts_.node(id).devices == owner && facts_.node(id).chunk.valid(); });
   }
 
-  /// One sum of contributions at each owner that has them; with reduce_scatters one sum per reduction, and one of the resulting shards if there are
-  /// gathered intervals. Below level communicating every owner adds all contributions.
+  /// One sum of contributions at each owner that has them; with reduce_scatters one sum per
+  /// reduction, and one of the resulting shards if there are gathered intervals. Below level
+  /// communicating every owner adds all contributions.
   bool added_once(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     const std::vector<DeviceSetId> owners = bucket.owners.empty() ? std::vector<DeviceSetId>(1) : std::vector<DeviceSetId>(bucket.owners.begin(), bucket.owners.end());
@@ -151,8 +157,8 @@ class Gradients {
   // ---- inputs of sums, reductions and updates
   // ----------------------------------------------------------------------------------------------------
 
-  /// The gradients of a bucket: after sums of contributions, after reduce_scatters (or sums of their shards), and after
-  /// all_reduces.
+  /// The gradients of a bucket: after sums of contributions, after reduce_scatters (or sums of
+  /// their shards), and after all_reduces.
   enum class Left : std::uint8_t { sums, blocks, reduced };
 
   bool leaves(std::size_t b, const Node& maker, Left wanted) const {
@@ -165,8 +171,8 @@ class Gradients {
     return false;
   }
 
-  /// All gradients that a node reads are those of its bucket, from one node on its devices. A member of a reduction that contributes nothing
-  /// reads none.
+  /// All gradients that a node reads are those of its bucket, from one node on its devices. A
+  /// member of a reduction that contributes nothing reads none.
   void reads(std::size_t b, NodeId id, Left wanted) {
     const Node& node = facts_.node(id);
     const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
@@ -203,7 +209,8 @@ class Gradients {
     facts_.sink.report(Code::wrong_gradient, facts_.loc(id), "`{}` does not add each shard of bucket `{}` once", facts_.name(id), facts_.text(dag_.buckets[b].name));
   }
 
-  // ---- contributions -----------------------------------------------------------------------------------------------------
+  // ---- contributions
+  // -----------------------------------------------------------------------------------------------------
 
   /// Each contribution is a term of one sum of its parameter at its owner.
   void contributions() {
@@ -235,7 +242,8 @@ class Gradients {
         if (to != kNone) trained[to] = true;
       }
     }
-    // A parameter that is read must also be trained: without terms its update would never change it.
+    // A parameter that is read must also be trained: without terms its update would never change
+    // it.
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
       if (!trained[p] && !dag_.params[p].frozen) facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "no gradient reaches the update of parameter `{}`", facts_.text(dag_.params[p].name));
     }
@@ -266,7 +274,8 @@ class Gradients {
     if (twice != sources.end()) facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}` twice", facts_.name(id), facts_.text(*twice));
   }
 
-  /// Checks how often a contribution is a term. Returns the parameter to whose gradient it is added.
+  /// Checks how often a contribution is a term. Returns the parameter to whose gradient it is
+  /// added.
   std::uint32_t added(Port port, std::span<const std::uint32_t> bucket_of) {
     const Node& node = facts_.node(port.node);
     const std::uint32_t to = facts_.added_to[facts_.output(port)];
@@ -288,7 +297,8 @@ class Gradients {
 
   Facts& facts_;
   const Dag& dag_;
-  OfBucket updates_, sums_, blocks_, reduces_, scatters_, gathers_, squares_;  // sums_: of contributions; blocks_: of the shards that reduce_scatters leave
+  // sums_: of contributions; blocks_: of the shards that reduce_scatters leave.
+  OfBucket updates_, sums_, blocks_, reduces_, scatters_, gathers_, squares_;
   std::vector<std::uint16_t> times_;  // per output: the number of sums in which it is a term
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 using tensor::Op;
 
-/// Checks that a run can follow the settings of the train, and that elements, samples and masks of the header are those of the bodies.
+/// Checks that a run can follow the settings of the train, and that elements, samples and masks of
+/// the header are those of the bodies.
 class Header {
  public:
   explicit Header(Facts& facts) : facts_(facts), dag_(facts.dag), settings_(dag_.settings) {}
@@ -38,7 +39,8 @@ class Header {
   }
   std::string show(const tensor::Type& type) const { return print(type, dag_.context->symbols); }
 
-  // ---- settings ----------------------------------------------------------------------------------------------------------
+  // ---- settings
+  // ----------------------------------------------------------------------------------------------------------
 
   void complete() {
     if (settings_.steps_given && settings_.steps < 1) wrong({}, "train `{}` runs no step: `steps` is at least 1", settings_.train);
@@ -109,7 +111,8 @@ class Header {
     }
   }
 
-  // ---- results of the bodies -------------------------------------------------------------------------------------------
+  // ---- results of the bodies
+  // -------------------------------------------------------------------------------------------
 
   /// Parameters, floating inputs and sums of losses have the element type of the train.
   void elements() {
@@ -217,7 +220,8 @@ class Header {
       return differ(target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)), "none");
     }
     tensor::ValueId targets = body.graph.operands(*found.by)[1];
-    while (maker(body.graph, targets).valid()) targets = body.graph.operands(body.graph.node(maker(body.graph, targets)))[0];  // integers are only renamed
+    // Integers are only renamed.
+    while (maker(body.graph, targets).valid()) targets = body.graph.operands(body.graph.node(maker(body.graph, targets)))[0];
     tensor::InputId input;
     for (const dag::BodyPort& port : body.inputs) {
       if (port.value == targets) input = port.input;

@@ -12,8 +12,9 @@ namespace {
 
 using dag::EdgeClass;
 
-/// The ports of a body that chunks share are named by the values of one of them. This checks the others: all instances of a chunk read the same
-/// parameters, inputs and chunks and add to the same gradients, and its passes use the same parameters and make gradients of all trained ones.
+/// The ports of a body that chunks share are named by the values of one of them. This checks the
+/// others: all instances of a chunk read the same parameters, inputs and chunks and add to the same
+/// gradients, and its passes use the same parameters and make gradients of all trained ones.
 class Instances {
  public:
   explicit Instances(Facts& facts) : facts_(facts), dag_(facts.dag), first_(dag_.chunks.size()), user_(dag_.bodies.size(), kNone), grads_(dag_.bodies.size()) {
@@ -58,11 +59,13 @@ class Instances {
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
   std::string_view param(std::uint32_t id) const { return facts_.text(dag_.params[id].name); }
 
-  /// The instance has the inputs and gradients of the first one of its chunk and pass. False after a report.
+  /// The instance has the inputs and gradients of the first one of its chunk and pass. False after
+  /// a report.
   bool like(NodeId id, NodeId first) {
     const Node &node = facts_.node(id), &other = facts_.node(first);
     const std::span<const Input> inputs = dag_.inputs_of(node), others = dag_.inputs_of(other);
-    if (node.body != other.body || inputs.size() != others.size()) return true;  // reported by the checks of chunks and of edges
+    // Reported by the checks of chunks and of edges.
+    if (node.body != other.body || inputs.size() != others.size()) return true;
     for (std::size_t e = 0; e < inputs.size(); ++e) {
       if (alike(inputs[e], others[e])) continue;
       facts_.sink
@@ -102,9 +105,11 @@ class Instances {
     return dag_.buckets[update.subject.bucket().index()].params[edge.source.index].value();
   }
 
-  /// A port name of a shared body refers to the same parameter in all passes of a chunk whose bodies are named by the same chunk.
+  /// A port name of a shared body refers to the same parameter in all passes of a chunk whose
+  /// bodies are named by the same chunk.
   void passes(std::uint32_t chunk) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, NodeId>> bound;  // (user, parameter there) -> (parameter, node that uses it so)
+    // (user, parameter there) -> (parameter, node that uses it so).
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, NodeId>> bound;
     const auto bind = [&](std::uint32_t called, const Node& node, NodeId id, std::uint32_t actual) {
       const auto [entry, fresh] = bound.try_emplace({user_[node.body.index()], called}, actual, id);
       if (fresh || entry->second.first == actual) return;
@@ -127,7 +132,8 @@ class Instances {
     }
   }
 
-  /// The backward makes gradients of exactly the trained parameters that the forward reads, whatever the names of its ports are.
+  /// The backward makes gradients of exactly the trained parameters that the forward reads,
+  /// whatever the names of its ports are.
   void gradients(std::uint32_t chunk) {
     const auto first = [&](Pass pass) { return first_[chunk][static_cast<std::size_t>(pass)]; };
     if (first(Pass::F) == kNone || facts_.added_to.empty()) return;
@@ -152,7 +158,8 @@ class Instances {
 
   Facts& facts_;
   const Dag& dag_;
-  std::vector<std::array<std::uint32_t, kPasses>> first_;  // per chunk and pass: its first node, where the chunk shares a body
+  // Per chunk and pass: its first node, where the chunk shares a body.
+  std::vector<std::array<std::uint32_t, kPasses>> first_;
   std::vector<std::uint32_t> user_;                  // per body: the first chunk that uses it
   std::vector<std::vector<std::uint32_t>> grads_;    // per body: its outputs that are gradients
 };

@@ -6,8 +6,9 @@ namespace piper::verify {
 
 namespace {
 
-/// Runs the work and communications of each device in the global order; a communication happens when all its members have reached it. A plan of this
-/// order has no more freedom, so a cycle here is a deadlock there.
+/// Runs the work and communications of each device in the global order; a communication happens
+/// when all its members have reached it. A plan of this order has no more freedom, so a cycle here
+/// is a deadlock there.
 class IssueOrder {
  public:
   explicit IssueOrder(Facts& facts) : facts_(facts), dag_(facts.dag), n_(static_cast<std::uint32_t>(dag_.nodes.size())) {}
@@ -62,13 +63,15 @@ class IssueOrder {
     }
     for (const auto& [before, after] : dag_.temporal) link(before, after, Why::after);
     const std::size_t sets = dag_.device_sets.size();
-    std::vector<std::vector<std::uint32_t>> sharing(sets);  // per device set: the sets that share a device with it
+    // Per device set: the sets that share a device with it.
+    std::vector<std::vector<std::uint32_t>> sharing(sets);
     for (std::size_t a = 0; a < sets; ++a) {
       for (std::size_t b = 0; b < sets; ++b) {
         if (dag_.device_sets[DeviceSetId::at(a)].intersects(dag_.device_sets[DeviceSetId::at(b)])) sharing[a].push_back(static_cast<std::uint32_t>(b));
       }
     }
-    std::vector<NodeId> last[] = {std::vector<NodeId>(sets), std::vector<NodeId>(sets)};  // work, communication
+    // Work, communication.
+    std::vector<NodeId> last[] = {std::vector<NodeId>(sets), std::vector<NodeId>(sets)};
     for (const NodeId id : dag_.order) {
       const Node& node = facts_.node(id);
       if (adds_in_place(node.kind)) continue;
@@ -82,7 +85,8 @@ class IssueOrder {
 
   /// Walks back along units that have not happened until one repeats.
   void report_stuck(std::uint32_t at, const std::vector<std::uint32_t>& pending) {
-    std::vector<const Link*> waits(n_, nullptr);  // for each unit that has not happened, one that it waits for
+    // For each unit that has not happened, one that it waits for.
+    std::vector<const Link*> waits(n_, nullptr);
     for (const Link& link : links_) {
       if (pending[link.from] > 0) waits[link.to] = &link;
     }

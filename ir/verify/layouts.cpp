@@ -24,8 +24,8 @@ AxisMask axes_where(const Dag& dag, LayoutId layout, Wanted wanted) {
   return mask;
 }
 
-/// Gradients are partial before reduction. The state alone is sharded, or state and gradients, or all three with the parameters; all into the same
-/// shards, in mesh order.
+/// Gradients are partial before reduction. The state alone is sharded, or state and gradients, or
+/// all three with the parameters; all into the same shards, in mesh order.
 void check_held(Facts& facts, const dag::Bucket& bucket) {
   const auto all = [&](LayoutId layout, AxisLayout how) {
     const auto& axes = facts.dag.context->layouts[layout].axes;
@@ -163,7 +163,8 @@ class Layouts {
     for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
       if ((axes >> a & 1) == 0) continue;
       const auto on_axis = [&](tensor::ValueId value) { return dag_.context->layouts[body.graph.value(value).layout].on(dag_.mesh.axes[a].name); };
-      bool known = false, follows = false;  // there is a row with these operands; and one with these results
+      // There is a row with these operands; and one with these results.
+      bool known = false, follows = false;
       for (const tensor::Row& row : rows) {
         bool same = true;
         std::size_t i = 0;
@@ -172,7 +173,8 @@ class Layouts {
         for (i = 0; i < op.num_results; ++i) same = same && on_axis(body.graph.result(op, i)) == row.results[i];
         follows = follows || same;
       }
-      // Below level placed a program may request a layout without a row, on an axis that its devices may not have.
+      // Below level placed a program may request a layout without a row, on an axis that its
+      // devices may not have.
       if (follows || (!known && dag_.level < Level::placed)) continue;
       return wrong(op.loc, "the layout of `%{}` in body `{}` does not follow from those of its operands: no row of `{}` has them on axis `{}`", made, facts_.text(body.name),
                    tensor::info(op.op).name, facts_.text(dag_.mesh.axes[a].name));
@@ -180,7 +182,8 @@ class Layouts {
     if (!same_order(body, op)) wrong(op.loc, "`%{}` in body `{}` is sharded along one dimension by axes in another order than its operands", made, facts_.text(body.name));
   }
 
-  /// Axes that shard one dimension have the same order, outermost first, in all values of an operation.
+  /// Axes that shard one dimension have the same order, outermost first, in all values of an
+  /// operation.
   bool same_order(const dag::Body& body, const tensor::Node& op) const {
     std::vector<std::pair<Symbol, Symbol>> outer;  // outer and inner axis
     const auto fits = [&](tensor::ValueId value) {

@@ -4,8 +4,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Facts that exist only from some level on; for claims and groups see claims.cpp. The passes that reach the level compute them anew and would
-/// silently drop earlier ones.
+/// Facts that exist only from some level on; for claims and groups see claims.cpp. The passes that
+/// reach the level compute them anew and would silently drop earlier ones.
 template <typename Of>
 struct Attribute {
   const char* what;

@@ -11,8 +11,8 @@ namespace {
 using directive::Measure;
 using dag::EdgeClass;
 
-/// The measures in bytes that a `require` of the header bounds, from the actions and messages of the plan. The simulator computes
-/// bubbles.
+/// The measures in bytes that a `require` of the header bounds, from the actions and messages of
+/// the plan. The simulator computes bubbles.
 class Measures {
  public:
   explicit Measures(const Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -47,8 +47,9 @@ class Measures {
     return bytes;
   }
 
-  /// The bytes that all devices send. In a ring of n devices each sends its input n - 1 times for a gather of lists, 2 (n - 1) / n times for an
-  /// all-reduce, and the full buffer (n - 1) / n times for a reduce-scatter or an all-gather.
+  /// The bytes that all devices send. In a ring of n devices each sends its input n - 1 times for a
+  /// gather of lists, 2 (n - 1) / n times for an all-reduce, and the full buffer (n - 1) / n times
+  /// for a reduce-scatter or an all-gather.
   double traffic() const {
     std::int64_t total = 0;
     for (const dag::Comm& comm : dag_.comms) {

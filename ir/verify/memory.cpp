@@ -27,9 +27,11 @@ constexpr std::int32_t kLongAgo = std::numeric_limits<std::int32_t>::min();
 struct Cell {
   Content content;
   std::uint32_t writer = kNone;         // the last action that wrote here
-  std::uint32_t writer_lane = 0;        // its stream, and how many of its actions have ended when it has, counted as HappensBefore does
+  // Its stream, and how many of its actions have ended when it has, counted as HappensBefore does.
+  std::uint32_t writer_lane = 0;
   std::int32_t writer_end = kLongAgo;
-  std::uint32_t reader_lane = kNone;    // since the last write: the one stream that read; kNone: none
+  // Since the last write: the one stream that read; kNone: none.
+  std::uint32_t reader_lane = kNone;
   std::int32_t reader_end = 0;          // its last read
   bool many_readers = false;            // more streams read: see reads_
   std::uint32_t read_stamp = kNone;     // the current action, and its operand, if it reads here
@@ -43,8 +45,11 @@ struct Access {
   std::uint32_t first = 0, last = 0;  // cells
   std::uint32_t buffer = kNone;
   std::int64_t base = 0;
-  std::uint32_t id = kNone;     // the output, for a term the output of its sum; read_state, write_state: the bucket
-  std::uint32_t other = kNone;  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that may have been there; write_sum: number of the contribution
+  // The output, for a term the output of its sum; read_state, write_state: the bucket.
+  std::uint32_t id = kNone;
+  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that
+  // may have been there; write_sum: number of the contribution.
+  std::uint32_t other = kNone;
 };
 
 /// Numbers the offsets at which accesses begin and end. There are few distinct ones.
@@ -81,8 +86,9 @@ class Edges {
   std::vector<std::int64_t> bytes_;
 };
 
-/// Runs the actions of one role twice, in an order in which they may end. Every access is checked against the last write of its bytes, every
-/// write also against the reads since: by induction all conflicting pairs are ordered then, and the content does not depend on timing.
+/// Runs the actions of one role twice, in an order in which they may end. Every access is checked
+/// against the last write of its bytes, every write also against the reads since: by induction all
+/// conflicting pairs are ordered then, and the content does not depend on timing.
 class RoleMemoryCheck {
  public:
   RoleMemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
@@ -106,9 +112,11 @@ class RoleMemoryCheck {
   }
 
  private:
-  // ---- cells -------------------------------------------------------------------------------------------------------------
+  // ---- cells
+  // -------------------------------------------------------------------------------------------------------------
 
-  /// The numbers of a buffer's first byte and of the one after its last; most operands are whole buffers, named several times.
+  /// The numbers of a buffer's first byte and of the one after its last; most operands are whole
+  /// buffers, named several times.
   struct Ends {
     std::uint32_t first = kNone, last = kNone;
   };
@@ -197,8 +205,9 @@ class RoleMemoryCheck {
     cells_.assign(bytes.size(), {});
   }
 
-  /// A collective on a sharded bucket includes its padding. It writes the padding of full gradients and parameters with a live range within the step:
-  /// with zeros, or with the members' padding. No other value uses the padding of state (`check_state`).
+  /// A collective on a sharded bucket includes its padding. It writes the padding of full gradients
+  /// and parameters with a live range within the step: with zeros, or with the members' padding. No
+  /// other value uses the padding of state (`check_state`).
   void gaps(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
     if (entry.bucket == kNone || !(reduces_to_shards(entry.kind) || gathers_shards(entry.kind))) return;
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
@@ -266,11 +275,13 @@ class RoleMemoryCheck {
 
   std::uint32_t param_of(const RoleView::Entry& entry, const Input& edge) const {
     if (edge.source.node.valid()) return dag_.buckets[facts_.node(edge.source.node).subject.bucket().index()].params[edge.source.index].value();
-    if (entry.bucket != kNone) return dag_.buckets[entry.bucket].params.front().value();  // a shard is named by its first parameter
+    // A shard is named by its first parameter.
+    if (entry.bucket != kNone) return dag_.buckets[entry.bucket].params.front().value();
     return dag_.bodies[entry.body].inputs[edge.port].param.value();
   }
 
-  // ---- one action --------------------------------------------------------------------------------------------------------
+  // ---- one action
+  // --------------------------------------------------------------------------------------------------------
 
   void action(std::uint32_t a) {
     const std::uint32_t local = a - first_action_;
@@ -482,8 +493,8 @@ class RoleMemoryCheck {
     write_output(a, made);
   }
 
-  /// The output of the update that made a parameter. An all-gather passes its inputs on, except that it makes a copy if
-  /// parameters are sharded at rest.
+  /// The output of the update that made a parameter. An all-gather passes its inputs on, except
+  /// that it makes a copy if parameters are sharded at rest.
   std::uint32_t left_by(std::uint32_t output) const {
     const Port port = facts_.port(output);
     if (!gathers_shards(facts_.kind[port.node.index()]) || dag_.shards_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
@@ -555,7 +566,8 @@ class RoleMemoryCheck {
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> first_access_;
   std::vector<Cell> cells_;
-  std::vector<std::int32_t> reads_;  // per cell and stream, if several streams read: the last end that must come before a write
+  // Per cell and stream, if several streams read: the last end that must come before a write.
+  std::vector<std::int32_t> reads_;
   int step_ = 0;
   // The current action.
   const std::int32_t* counts_ = nullptr;

@@ -7,8 +7,9 @@ namespace piper::verify {
 
 namespace {
 
-/// Owners of buckets are the devices of the work that reads or trains them, and have several devices along the axes of their layouts. Frozen buckets
-/// and those of forward-only programs have no update that would show it.
+/// Owners of buckets are the devices of the work that reads or trains them, and have several
+/// devices along the axes of their layouts. Frozen buckets and those of forward-only programs have
+/// no update that would show it.
 class Homes {
  public:
   explicit Homes(Facts& facts) : facts_(facts), dag_(facts.dag), bucket_of_(dag_.params.size(), kNone), used_(dag_.buckets.size()) {
@@ -44,8 +45,8 @@ class Homes {
     }
   }
 
-  /// Instances of a chunk use the same parameters, so each body is checked once per device set; ports of a shared body name the parameters of one of
-  /// its chunks.
+  /// Instances of a chunk use the same parameters, so each body is checked once per device set;
+  /// ports of a shared body name the parameters of one of its chunks.
   void find_users() {
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;  // body, chunk, devices
     std::vector<std::pair<DeviceSetId, dag::ChunkId>> last(dag_.bodies.size());
@@ -92,7 +93,8 @@ class Homes {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> bucket_of_;        // per parameter
-  std::vector<std::set<DeviceSetId>> used_;     // per bucket: devices of work that reads its parameters or makes their gradients
+  // Per bucket: devices of work that reads its parameters or makes their gradients.
+  std::vector<std::set<DeviceSetId>> used_;
 };
 
 }  // namespace

@@ -151,7 +151,8 @@ class Placement {
   Facts& facts_;
   const Dag& dag_;
   std::vector<AxisMask> whole_;        // per device set
-  std::vector<DeviceSetId> devices_;   // per node, in a compact table, because edges visit nodes at random
+  // Per node, in a compact table, because edges visit nodes at random.
+  std::vector<DeviceSetId> devices_;
   enum class Readers : std::uint8_t { none, others, named };
   std::vector<Readers> readers_;       // per recv: whether the chunk that it names reads it
   DeviceSetId from_, to_;              // of a message whose ends fit

@@ -13,7 +13,8 @@ namespace piper::verify {
 struct Step {
   std::uint32_t node = 0;
   std::uint32_t comm = kNone;  // none: no communication
-  std::uint32_t lane = 0;      // index of its stream among the role's streams, in the order of their first actions
+  // Index of its stream among the role's streams, in the order of their first actions.
+  std::uint32_t lane = 0;
   std::uint32_t position = 0;  // in its stream
 };
 
@@ -37,9 +38,12 @@ struct PlanFacts {
   std::vector<Lane> lanes;
   std::vector<std::uint32_t> action_at;     // actions by lane and position
   std::vector<std::uint32_t> first_target;  // per action, one more
-  std::vector<std::uint32_t> targets;       // the action that each wait names, in the order of the waits
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // sorted: nodes (later, earlier) of temporal edges that the global order does not imply
-  std::vector<std::uint32_t> ended;         // all actions, role by role, each role's in an order in which they can end
+  // The action that each wait names, in the order of the waits.
+  std::vector<std::uint32_t> targets;
+  // Sorted: nodes (later, earlier) of temporal edges that the global order does not imply.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;
+  // All actions, role by role, each role's in an order in which they can end.
+  std::vector<std::uint32_t> ended;
 
   const dag::Role& role(std::uint32_t action) const { return plan.roles[role_of[action]]; }
   const Action& action(std::uint32_t id) const { return plan.roles[role_of[id]].actions[id - first_action[role_of[id]]]; }
@@ -60,8 +64,9 @@ struct PlanFacts {
   LocId loc(std::uint32_t id) const { return facts.loc(action(id).node); }
 };
 
-/// For the actions of one role at a time: per stream of the role how many of its actions have ended when the action starts. A count c > 0 means c of
-/// this step, c <= 0 means size + c of the step before.
+/// For the actions of one role at a time: per stream of the role how many of its actions have ended
+/// when the action starts. A count c > 0 means c of this step, c <= 0 means size + c of the step
+/// before.
 class HappensBefore {
  public:
   explicit HappensBefore(const PlanFacts& plan) : plan_(plan) {}
@@ -90,7 +95,8 @@ class RoleView {
  public:
   struct Port {
     std::uint32_t edge = 0;          // its source, in the edge pool
-    std::uint32_t output = kNone;    // the output that it reads; kNone: a parameter without an update in this program
+    // The output that it reads; kNone: a parameter without an update in this program.
+    std::uint32_t output = kNone;
     dag::EdgeClass cls = dag::EdgeClass::data;
   };
   struct Entry {
@@ -117,7 +123,8 @@ class RoleView {
  private:
   const PlanFacts& plan_;
   std::uint32_t number_ = 0;
-  std::vector<std::uint32_t> local_;  // per node: the role's action; stays valid for a role's own nodes alone
+  // Per node: the role's action; stays valid for a role's own nodes alone.
+  std::vector<std::uint32_t> local_;
   std::vector<Entry> entries_;        // per action, one more
   std::vector<Port> ports_;
 };
@@ -132,24 +139,29 @@ struct ReceiveWindows {
 /// In-place sums and their terms.
 struct Sums {
   explicit Sums(const Facts& facts);
-  std::vector<std::uint32_t> sum_of;  // per output that is a sum, or a term of one: the sum's output; kNone: neither
-  std::vector<std::uint32_t> place;   // per output: the number of a term; for a sum, the number of its terms
+  // Per output that is a sum, or a term of one: the sum's output; kNone: neither.
+  std::vector<std::uint32_t> sum_of;
+  // Per output: the number of a term; for a sum, the number of its terms.
+  std::vector<std::uint32_t> place;
 };
 
-/// Roles cover the mesh; each has exactly the actions of its devices; streams and communicators fit. Fills the tables.
-/// False: the plan is too broken for the other checks.
+/// Roles cover the mesh; each has exactly the actions of its devices; streams and communicators
+/// fit. Fills the tables. False: the plan is too broken for the other checks.
 bool check_plan_shape(PlanFacts& plan);
-/// Every rank's issue order follows the global order, in which a communication is one point, and waits look back: then there is no deadlock, and
-/// actions can end in issue order. Fills `ended`. False proves nothing.
+/// Every rank's issue order follows the global order, in which a communication is one point, and
+/// waits look back: then there is no deadlock, and actions can end in issue order. Fills `ended`.
+/// False proves nothing.
 bool follows_global_order(PlanFacts& plan);
 /// There is no deadlock. Fills `ended`. False after a report.
 bool check_progress(PlanFacts& plan);
 /// Operands of one role: their number, inside their buffers, buffers inside the arena.
 void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports);
-/// State of one role: the buffers of its buckets and their places in updates. Its operands must fit.
+/// State of one role: the buffers of its buckets and their places in updates. Its operands must
+/// fit.
 void check_state(const PlanFacts& plan, const RoleView& view, Reports reports);
-/// The maximum of live bytes of a role that passed all other checks: the largest sum of sizes, in steps of 64, at one action in issue order.
-/// State is always live, a workspace during its action, any other buffer from the first to the last action that names it.
+/// The maximum of live bytes of a role that passed all other checks: the largest sum of sizes, in
+/// steps of 64, at one action in issue order. State is always live, a workspace during its action,
+/// any other buffer from the first to the last action that names it.
 void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports reports);
 /// Data races, values and accumulation over two steps, role by role.
 class MemoryCheck {
@@ -162,11 +174,13 @@ class MemoryCheck {
   class RoleMemory;
   std::unique_ptr<RoleMemory> memory_;
 };
-/// No receive of one role is posted before its window allows; collects the windows that its messages need.
+/// No receive of one role is posted before its window allows; collects the windows that its
+/// messages need.
 void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, ReceiveWindows& windows, Reports reports);
 /// The role's streams and waits keep the temporal edges of `issued_after`.
 void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports);
-/// The minimum window of every communicator is the one that its messages need, and its window is not smaller.
+/// The minimum window of every communicator is the one that its messages need, and its window is
+/// not smaller.
 void check_min_windows(const PlanFacts& plan, const ReceiveWindows& windows, Reports reports);
 
 }  // namespace piper::verify

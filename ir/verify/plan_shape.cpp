@@ -88,8 +88,8 @@ class Shape {
     return true;
   }
 
-  /// Every device belongs to one role: the matching one with the most fixed coordinates. A role without devices, and a set with only some
-  /// devices of a role, are refused.
+  /// Every device belongs to one role: the matching one with the most fixed coordinates. A role
+  /// without devices, and a set with only some devices of a role, are refused.
   void coverage() {
     const std::vector<dag::Role>& roles = plan_.plan.roles;
     // Roles by the number of axes that they fix; most first.
@@ -116,7 +116,8 @@ class Shape {
     }
     std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return __builtin_popcount(a.axes) > __builtin_popcount(b.axes); });
     std::vector<std::uint64_t> devices(roles.size(), 0);
-    std::vector<std::uint64_t> held(dag_.device_sets.size(), 0);  // devices of each set that its roles have
+    // Devices of each set that its roles have.
+    std::vector<std::uint64_t> held(dag_.device_sets.size(), 0);
     const std::uint64_t total = dag_.mesh.devices();
     if (total > (1u << 24)) {
       facts_.sink.report(Code::wrong_roles, dag_.mesh.loc, "a mesh of `{}` devices is too large to be checked", total);
@@ -274,7 +275,8 @@ class Shape {
         .related(plan_.loc(target), "`{}` is here", plan_.name(target));
   }
 
-  /// Every communication is in one communicator; at each member the order of actions is the communicator's.
+  /// Every communication is in one communicator; at each member the order of actions is the
+  /// communicator's.
   void communicators() {
     const auto& list = plan_.plan.communicators;
     std::vector<std::uint32_t> of_comm(dag_.comms.size(), kNone), number(dag_.comms.size(), 0);
@@ -401,7 +403,8 @@ std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& r
 
 namespace {
 
-/// Full gradients or parameters of a sharded bucket, named by their sum or by the all-gather that begins their live range.
+/// Full gradients or parameters of a sharded bucket, named by their sum or by the all-gather that
+/// begins their live range.
 bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
   const bool gradients = buffer.cls == dag::BufferClass::unreduced;
   const Node* const node = buffer.value.node.valid() && buffer.value.index == 0 ? &facts.node(buffer.value.node) : nullptr;
@@ -420,7 +423,8 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
   return fits;
 }
 
-/// The class of values that a node makes. Fetched values keep their class; optimizer state passes through.
+/// The class of values that a node makes. Fetched values keep their class; optimizer state passes
+/// through.
 dag::BufferClass class_of(const Node& node) {
   if (leaves_device(node.kind)) return dag::BufferClass::offloaded;
   const bool values = returns_to_device(node.kind) && !node.subject.bucket().valid();

@@ -7,7 +7,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Checks the kinds of ports against their edges: a `saved` value stays in a chunk, or arrives once for several of its passes.
+/// Checks the kinds of ports against their edges: a `saved` value stays in a chunk, or arrives once
+/// for several of its passes.
 class Ports {
  public:
   explicit Ports(Facts& facts)
@@ -25,7 +26,8 @@ class Ports {
   }
 
  private:
-  /// The first instance of a chunk: all of them have its bodies, and their edges differ only in samples. If some have an `R`, all are checked.
+  /// The first instance of a chunk: all of them have its bodies, and their edges differ only in
+  /// samples. If some have an `R`, all are checked.
   bool is_first(const Node& node) const {
     if (differ_ && runs_body(node.kind)) return true;
     return runs_body(node.kind) && std::all_of(node.instance.at.begin(), node.instance.at.end(), [](std::int32_t at) { return at <= 0; });
@@ -60,8 +62,8 @@ class Ports {
     });
   }
 
-  /// A `data` output may have readers only in its own chunk, because reads of the model's value by other chunks may have been
-  /// removed.
+  /// A `data` output may have readers only in its own chunk, because reads of the model's value by
+  /// other chunks may have been removed.
   void outputs(NodeId id) {
     const Node& node = facts_.node(id);
     const std::vector<dag::BodyPort>& ports = body_of(node).outputs;

@@ -7,8 +7,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Runs every action as soon as its dependencies have run, without durations (docs/execution.md section 4). Actions that never run are in a deadlock
-/// cycle or wait for one.
+/// Runs every action as soon as its dependencies have run, without durations (docs/execution.md
+/// section 4). Actions that never run are in a deadlock cycle or wait for one.
 class Machine {
  public:
   /// `limited`: communications are contracted, and follow each other in each rank's issue order.
@@ -55,7 +55,8 @@ class Machine {
     for (std::uint32_t a = 0; a < n_; ++a) {
       if (pending_[a] == 0 && !started_[a]) start(a);
     }
-    // `ended_` is the queue: an end starts the actions that it releases, and these end unless they wait for a partner.
+    // `ended_` is the queue: an end starts the actions that it releases, and these end unless they
+    // wait for a partner.
     for (std::size_t k = 0; k < ended_.size(); ++k) {
       const std::uint32_t a = ended_[k];
       const Lane& lane = plan_.lane(a);
@@ -247,7 +248,8 @@ void HappensBefore::set_role(std::uint32_t role) {
     if (own != row_of(b)) raise_across_steps(own, row_of(b), sizes_.data(), width_);
     own[step.lane] = std::max(own[step.lane], static_cast<std::int32_t>(step.position) + 1 - sizes_[step.lane]);
   };
-  // A path from one step to the next crosses once: the first round follows paths within a step, the second all.
+  // A path from one step to the next crosses once: the first round follows paths within a step, the
+  // second all.
   for (const bool crossing : {false, true}) {
     for (const std::uint32_t a : plan_.ended_of(role)) {
       std::int32_t* const own = row_of(a);
@@ -316,7 +318,8 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
       reader[j] = view.entry(actions[j]).first_reader;
       highest[j] = j == 0 ? reader[j] : std::max(highest[j - 1], reader[j]);
       if (j == 0 || reader[j] > highest[j - 1]) continue;
-      // The earliest message that is read after this one, or by the same reader, which needs both at once.
+      // The earliest message that is read after this one, or by the same reader, which needs both
+      // at once.
       const auto i = static_cast<std::size_t>(std::lower_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1, reader[j]) - highest.begin());
       if (i < j && j - i + 1 > windows.min_windows[c]) {
         windows.min_windows[c] = static_cast<std::uint32_t>(j - i + 1);

@@ -43,7 +43,8 @@ class Recompute {
 
   void bodies(const dag::Chunk& chunk) {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
-    if (chunk.recomputed_forward.valid() && full.valid() && named_alike({full, chunk.recomputed_forward})) {  // other instances run the full forward in its place
+    // Other instances run the full forward in its place.
+    if (chunk.recomputed_forward.valid() && full.valid() && named_alike({full, chunk.recomputed_forward})) {
       Twins twins = of_ports(body(full));
       same_operations(chunk, body(full), body(chunk.recomputed_forward), twins);
     }
@@ -72,7 +73,8 @@ class Recompute {
     }
     Twins twins = of_ports(forward);
     if (!all_read(chunk, again) || !same_operations(chunk, forward, again, twins) || !full.valid() || full == runs || !named_alike({full, runs, chunk.bodies[static_cast<std::size_t>(Pass::R)]})) return;
-    // The full forward keeps the values that `R` makes. Values that only the lean one outputs are matched by their operations.
+    // The full forward keeps the values that `R` makes. Values that only the lean one outputs are
+    // matched by their operations.
     Twins of_full = of_ports(body(full)), of_recomputed = of_full;
     if (!same_operations(chunk, body(full), forward, of_recomputed)) return;
     for (const dag::BodyPort& port : forward.outputs) {
@@ -81,7 +83,8 @@ class Recompute {
     same_operations(chunk, body(full), again, of_full);
   }
 
-  /// The values of a forward, by the model values of its ports and by the values of the body that is compared with it.
+  /// The values of a forward, by the model values of its ports and by the values of the body that
+  /// is compared with it.
   struct Twins {
     std::map<tensor::ValueId, tensor::ValueId> of_port, of_value;
   };
@@ -96,8 +99,8 @@ class Recompute {
     return twins;
   }
 
-  /// Every operation of a body is one of the forward, on the same values, and common outputs are equal. Bodies with a signature only pass. False
-  /// after a report.
+  /// Every operation of a body is one of the forward, on the same values, and common outputs are
+  /// equal. Bodies with a signature only pass. False after a report.
   bool same_operations(const dag::Chunk& chunk, const dag::Body& forward, const dag::Body& other, Twins& twins) {
     if (forward.graph.nodes().empty() || other.graph.nodes().empty()) return true;
     for (const dag::BodyPort& port : other.inputs) {
@@ -213,7 +216,8 @@ class Recompute {
   void inputs(NodeId id) {
     const Node& node = facts_.node(id);
     const auto forward = forward_.find({node.chunk, node.instance}), backward = backward_.find({node.chunk, node.instance});
-    if (forward == forward_.end() || backward == backward_.end()) return;  // reported by the check of instances
+    // Reported by the check of instances.
+    if (forward == forward_.end() || backward == backward_.end()) return;
     if (dag_.level >= Level::placed && node.devices != facts_.node(backward->second).devices) {
       wrong(node.loc, "`{}` runs elsewhere than `{}`, which reads it", facts_.name(id), facts_.name(backward->second));
     }
@@ -226,7 +230,8 @@ class Recompute {
     }
   }
 
-  /// Whether two ports are the same value, or loads, copies or all-gathers of it on different device sets.
+  /// Whether two ports are the same value, or loads, copies or all-gathers of it on different
+  /// device sets.
   bool same(Port a, Port b) const {
     if (a == b) return true;
     const Node &x = facts_.node(a.node), &y = facts_.node(b.node);

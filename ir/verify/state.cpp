@@ -11,7 +11,8 @@ namespace {
 using dag::Buffer;
 using dag::BufferClass;
 
-constexpr std::int64_t kScalarBytes = 64;  // learning rate, corrections and the like, written before each step
+// Learning rate, corrections and the like, written before each step.
+constexpr std::int64_t kScalarBytes = 64;
 
 class State {
  public:
@@ -33,7 +34,8 @@ class State {
 
  private:
   static constexpr std::array kOfBucket = {BufferClass::parameters, BufferClass::gradients, BufferClass::optimizer};
-  using OfBucket = std::array<std::uint32_t, kOfBucket.size()>;  // the buffer of each class; kNone: none
+  // The buffer of each class; kNone: none.
+  using OfBucket = std::array<std::uint32_t, kOfBucket.size()>;
 
   static const char* what(BufferClass cls) {
     return cls == BufferClass::parameters ? "parameter buffer" : cls == BufferClass::gradients ? "gradient buffer" : "optimizer state";
@@ -53,8 +55,8 @@ class State {
     return 0;
   }
 
-  /// Bytes of a state: parameters and gradients have the size of the bucket unless they are sharded, every slot of the optimizer that of this
-  /// device's shard.
+  /// Bytes of a state: parameters and gradients have the size of the bucket unless they are
+  /// sharded, every slot of the optimizer that of this device's shard.
   std::int64_t bytes_of(std::uint32_t bucket, BufferClass cls) const {
     const dag::Bucket& of = dag_.buckets[bucket];
     const std::int64_t elements = bucket_elements(dag_, of), block = elements / shares_of(dag_, of);
@@ -112,8 +114,9 @@ class State {
     }
   }
 
-  /// State shares no bytes, even if no action uses them: padding of a bucket stays zero, so that reductions and updates may run over the whole
-  /// bucket. State is the front of the arena, which the two programs of a rank share, and ends with the scalars.
+  /// State shares no bytes, even if no action uses them: padding of a bucket stays zero, so that
+  /// reductions and updates may run over the whole bucket. State is the front of the arena, which
+  /// the two programs of a rank share, and ends with the scalars.
   void front(bool host) {
     std::vector<const Buffer*> state;
     for (const Buffer& buffer : role_.buffers) {
@@ -141,7 +144,8 @@ class State {
                          how, of, state.offset, state.bytes);
   }
 
-  /// An update runs over its bucket as a whole: parameters, gradients and slots have the same element offsets.
+  /// An update runs over its bucket as a whole: parameters, gradients and slots have the same
+  /// element offsets.
   void update(std::size_t a) {
     const RoleView::Entry& entry = view_.entry(a);
     const dag::Action& action = role_.actions[a];
@@ -157,7 +161,8 @@ class State {
     if (lies_flat(action, entry.bucket, 0, inputs, bucket.gradients.replicated(), true, state[1])) lies_flat(action, entry.bucket, inputs, entry.num_outputs, bucket.parameters.replicated(), false, state[0]);
   }
 
-  /// Collectives and sums of squares of a sharded bucket run over it with its padding, from its first value on.
+  /// Collectives and sums of squares of a sharded bucket run over it with its padding, from its
+  /// first value on.
   void moved(std::size_t a) {
     const RoleView::Entry& entry = view_.entry(a);
     const dag::Action& action = role_.actions[a];
@@ -169,8 +174,9 @@ class State {
     if (values) lies_flat(action, entry.bucket, inputs, entry.num_outputs, gathers || bucket.gradients.replicated(), !gathers, kNone);
   }
 
-  /// Operands of an action from `first` on, one per parameter of the bucket or one for its shard, have the offsets of the bucket, in that buffer;
-  /// kNone: in any one. `wide`: as gradients. Other operands may follow.
+  /// Operands of an action from `first` on, one per parameter of the bucket or one for its shard,
+  /// have the offsets of the bucket, in that buffer; kNone: in any one. `wide`: as gradients. Other
+  /// operands may follow.
   bool lies_flat(const dag::Action& action, std::uint32_t of, std::uint32_t first, std::uint32_t count, bool whole, bool wide, std::uint32_t buffer) {
     const dag::Bucket& bucket = dag_.buckets[of];
     std::int64_t at = 0;
@@ -233,8 +239,10 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
   const Facts& facts = plan.facts;
   const dag::Role& role = view.role();
   const std::size_t actions = role.actions.size();
-  std::vector<std::uint32_t> seen(role.buffers.size(), kNone);  // walking backwards, by buffer: the action that named it last
-  std::vector<std::int64_t> change(actions + 1, 0);             // of the live bytes, at the start of an action
+  // Walking backwards, by buffer: the action that named it last.
+  std::vector<std::uint32_t> seen(role.buffers.size(), kNone);
+  // of the live bytes, at the start of an action
+  std::vector<std::int64_t> change(actions + 1, 0);
   for (std::uint32_t a = static_cast<std::uint32_t>(actions); a-- > 0;) {
     for (const dag::Operand& operand : std::span(role.operands).subspan(role.actions[a].first_operand, role.actions[a].num_operands)) {
       const Buffer& buffer = role.buffers[operand.buffer.index()];

@@ -123,7 +123,8 @@ class Tables {
     return user != dag_.chunks.end() ? user->loc : LocId();
   }
 
-  /// The values that a body does not compute are its inputs, each once; each output occurs once. A body with a signature only has no values to check.
+  /// The values that a body does not compute are its inputs, each once; each output occurs once. A
+  /// body with a signature only has no values to check.
   bool ports_bound() {
     for (const dag::Body& body : dag_.bodies) {
       std::vector<bool> bound(body.graph.values().size());
@@ -138,7 +139,8 @@ class Tables {
       for (std::size_t v = 0; v < bound.size() && !body.graph.nodes().empty(); ++v) {
         if (!bound[v] && !body.graph.values()[v].def.valid()) return no(tensor::ValueId::at(v), "is a port that its signature lacks");
       }
-      std::set<std::tuple<PortKind, tensor::ValueId, tensor::LossId>> given;  // one value may be the gradient of several parameters
+      // One value may be the gradient of several parameters.
+      std::set<std::tuple<PortKind, tensor::ValueId, tensor::LossId>> given;
       for (const dag::BodyPort& port : body.outputs) {
         const tensor::ValueId value = port.kind == PortKind::loss_sum ? port.value : port.global_value;
         if (!given.insert({port.kind, value, port.loss}).second) return no(port.value, "stands twice among its outputs");
@@ -147,7 +149,8 @@ class Tables {
     return true;
   }
 
-  /// Ports of values between bodies name the value that they carry; a parameter and its gradient have the same one.
+  /// Ports of values between bodies name the value that they carry; a parameter and its gradient
+  /// have the same one.
   bool ports_connect() {
     std::vector<tensor::ValueId> value_of(dag_.params.size());
     for (const dag::Body& body : dag_.bodies) {
@@ -179,7 +182,8 @@ class Tables {
     return true;
   }
 
-  /// Several threads find out whether there are errors; errors are reported in the order of the nodes.
+  /// Several threads find out whether there are errors; errors are reported in the order of the
+  /// nodes.
   bool nodes() {
     std::atomic<bool> complete = true;
     const bool good = all_hold(request_, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
@@ -242,7 +246,8 @@ class Tables {
     return true;
   }
 
-  /// Work itself, messages, and nodes that may occur once per gathered interval: sums and collectives.
+  /// Work itself, messages, and nodes that may occur once per gathered interval: sums and
+  /// collectives.
   static bool may_name_work(NodeKind kind) { return runs_body(kind) || is_message(kind) || is_collective(kind) || adds_in_place(kind); }
 
   /// The name of a message depends on its other end, which may be broken.

@@ -25,7 +25,8 @@ bool check_graph(Facts& facts) {
   if (facts.ok()) check_counts(facts);
   if (facts.dag.level >= Level::placed) check_placement(facts);
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);
-  if (facts.dag.level == Level::ordered && facts.ok()) check_issue_order(facts);  // for a plan the actions are checked instead
+  // For a plan the actions are checked instead.
+  if (facts.dag.level == Level::ordered && facts.ok()) check_issue_order(facts);
   if (facts.ok()) check_claims(facts);
   if (facts.ok()) check_ports(facts);
   if (facts.ok()) check_recompute(facts);
@@ -41,7 +42,8 @@ class RoleChecks {
     void (RoleChecks::*run)();
     bool of_right_plans;  // it adds no information if the plan has other errors
   };
-  /// The list of these checks: `roles_hold` runs them without reports, `notify_roles` reports errors, one check after the other.
+  /// The list of these checks: `roles_hold` runs them without reports, `notify_roles` reports
+  /// errors, one check after the other.
   static const std::array<Check, 3> kAll;
 
   RoleChecks(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), reports_(reports), view_(plan), before_(plan), memory_(plan, sums, reports), windows_(plan) {}
@@ -115,15 +117,17 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   return good && reports.ok();
 }
 
-/// Whether there are no errors, without reports. Checks follow the plan's own order, and independent checks run concurrently. Errors are
-/// reported by a second run, one check after the other, in an order that depends only on the DAG.
+/// Whether there are no errors, without reports. Checks follow the plan's own order, and
+/// independent checks run concurrently. Errors are reported by a second run, one check after the
+/// other, in an order that depends only on the DAG.
 bool holds(const Facts& facts) {
   const Dag& dag = facts.dag;
   DiagnosticSink dag_sink(dag.context->locations), plan_sink(dag.context->locations);
   Facts dag_facts(facts, dag_sink), plan_facts(facts, plan_sink);
   PlanFacts plan(plan_facts);
   bool flow_holds = false, graph_holds = false, plan_holds = false;
-  std::latch flow_checked(1);  // the first of the two never waits for the second; the second also wakes if the first throws
+  // The first of the two never waits for the second; the second also wakes if the first throws.
+  std::latch flow_checked(1);
   const auto flow = [&] {
     const auto tell = llvm::make_scope_exit([&] { flow_checked.count_down(); });
     check_flow(dag_facts);
@@ -206,7 +210,8 @@ bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
       const std::uint32_t target = targets[w];
       const auto size = static_cast<std::int32_t>(plan.lane(target).size);
       const std::int32_t wanted = static_cast<std::int32_t>(waits[w].position) + 1 - (waits[w].distance == 1 ? size : 0);
-      // The ends that the action is ordered after without this wait: by its stream and its other waits.
+      // The ends that the action is ordered after without this wait: by its stream and its other
+      // waits.
       const auto known = [&](std::uint32_t b, bool previous) {
         std::int32_t count = before.row(b)[plan.steps[target].lane];
         if (plan.steps[b].lane == plan.steps[target].lane) count = static_cast<std::int32_t>(plan.steps[b].position) + 1;

@@ -162,8 +162,8 @@ DagBuilder::NamedWork DagBuilder::work_of(const directive::Selector& target) con
   return work;
 }
 
-/// The placement and replication of each chunk: chunks on equal device sets, for the same instances and passes, have the same number. An axis of one
-/// device shards nothing.
+/// The placement and replication of each chunk: chunks on equal device sets, for the same instances
+/// and passes, have the same number. An axis of one device shards nothing.
 std::vector<SegmentDevices> DagBuilder::devices_of_chunks() {
   struct Line {
     const directive::Place* place;

@@ -1,10 +1,11 @@
 #pragma once
 // Build: from the differentiated, partitioned model to a training DAG at level built.
 //
-// Chunks are the segments of `segments.h` at the regions that some directive names (stages of a partition count as named). Each has a body for `F` and
-// one for `B`; if an order names `BI` or `BW`, also one for each of these; if a `recompute` line names it, one for `R` and a lean `F`. The bodies
-// have the extents of the whole batch.
-// Buckets are made; `surround` adds one Load per input, one Update per bucket and one Report per loss.
+// Chunks are the segments of `segments.h` at the regions that some directive names (stages of a
+// partition count as named). Each has a body for `F` and one for `B`; if an order names `BI` or
+// `BW`, also one for each of these; if a `recompute` line names it, one for `R` and a lean `F`. The
+// bodies have the extents of the whole batch. Buckets are made; `surround` adds one Load per input,
+// one Update per bucket and one Report per loss.
 //
 //   model gpt with stage[0], stage[1]   ->   F.stage0  F.stage1  B.stage0  B.stage1  load.tokens  update.stage0.0  report.gpt.loss.0 ...
 

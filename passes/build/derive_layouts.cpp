@@ -15,8 +15,8 @@ AxisLayout shard_along_samples(const Type& type) {
   return samples == nullptr ? AxisLayout() : AxisLayout::sharded(samples->name);
 }
 
-/// The row of these operands. An op that adds dimensions has several: the one whose results are sharded along their samples. Nothing if there is
-/// none.
+/// The row of these operands. An op that adds dimensions has several: the one whose results are
+/// sharded along their samples. Nothing if there is none.
 const Row* row_for(std::span<const Row> rows, std::span<const AxisLayout> operands, std::span<const AxisLayout> along_samples) {
   const Row* fits = nullptr;
   for (const Row& row : rows) {

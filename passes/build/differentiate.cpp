@@ -51,14 +51,17 @@ class Differentiator {
   std::vector<bool> has_data_;   // an input of the model is upstream
   std::vector<bool> reached_;    // a loss is downstream, through differentiable operands
   std::vector<std::uint32_t> param_;                 // position in params, or kNone
-  /// The adjoint of one use of a value, in the type of its rule: wide for a sum, narrow for the adjoint of a value after rounding.
+  /// The adjoint of one use of a value, in the type of its rule: wide for a sum, narrow for the
+  /// adjoint of a value after rounding.
   struct Contribution {
     ValueId adjoint;
     NodeId use;
   };
   std::vector<std::vector<Contribution>> contributions_;
-  std::vector<NodeId> sums_;                         // the `add` nodes of adjoints of values used several times, all in the region that makes them
-  std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: the losses whose sum it computes
+  // The `add` nodes of adjoints of values used several times, all in the region that makes them.
+  std::vector<NodeId> sums_;
+  // Per forward node: the losses whose sum it computes.
+  std::vector<std::vector<std::uint32_t>> losses_;
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 };
 
@@ -124,7 +127,8 @@ ValueId Differentiator::append(Op op, std::span<const ValueId> operands, Attrs a
   return graph_.result(graph_.node(node));
 }
 
-/// One use's adjoint of `value`. For a parameter it becomes an entry of `grads`: `own` if it has no other reader, else copied.
+/// One use's adjoint of `value`. For a parameter it becomes an entry of `grads`: `own` if it has no
+/// other reader, else copied.
 void Differentiator::give(ValueId value, ValueId adjoint, NodeId use, bool own) {
   const std::uint32_t param = param_[value.index()];
   if (param == kNone) {
@@ -148,7 +152,8 @@ ValueId Differentiator::total(ValueId value) {
   std::vector<Contribution>& parts = contributions_[value.index()];
   if (parts.empty()) return {};
   const DType dtype = graph_.type(value).dtype;
-  // Rounded at the use, so that the rounded value is sent. Ops whose result was rounded afterwards take the adjoint as it is.
+  // Rounded at the use, so that the rounded value is sent. Ops whose result was rounded afterwards
+  // take the adjoint as it is.
   const NodeId def = graph_.value(value).def;
   const Op op = def.valid() ? graph_.node(def).op : Op::cast;
   const bool as_it_is = parts.size() == 1 && (op == Op::contract || op == Op::sum || op == Op::scale);
@@ -156,7 +161,8 @@ ValueId Differentiator::total(ValueId value) {
     const DType made = graph_.type(parts[i].adjoint).dtype;
     return made == dtype || (as_it_is && wide(made) == dtype) ? parts[i].adjoint : cast(parts[i].adjoint, dtype, pass_of(value), parts[i].use, value);
   };
-  // All terms come before the first addition, so that place_sums may reorder the additions (place_sums.h).
+  // All terms come before the first addition, so that place_sums may reorder the additions
+  // (place_sums.h).
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].adjoint = part(i);
   ValueId sum = parts[0].adjoint;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -169,8 +175,8 @@ ValueId Differentiator::total(ValueId value) {
   return sum;
 }
 
-/// `x @ w` or `w @ x` with a weight or an input: all such uses of x in one region have the same dependencies, and are in one segment under
-/// any strategy.
+/// `x @ w` or `w @ x` with a weight or an input: all such uses of x in one region have the same
+/// dependencies, and are in one segment under any strategy.
 bool Differentiator::multiplies_weight(NodeId forward, ValueId value) const {
   const Node& node = graph_.node(forward);
   if (node.op != Op::contract) return false;
@@ -179,8 +185,8 @@ bool Differentiator::multiplies_weight(NodeId forward, ValueId value) const {
   return !graph_.value(operands[0] == value ? operands[1] : operands[0]).def.valid();
 }
 
-/// If the adjoint of `use` is a product that can add to the last adjoint of a value: removes that adjoint from the contributions and returns it;
-/// else invalid.
+/// If the adjoint of `use` is a product that can add to the last adjoint of a value: removes that
+/// adjoint from the contributions and returns it; else invalid.
 ValueId Differentiator::take_product(ValueId value, NodeId use) {
   std::vector<Contribution>& parts = contributions_[value.index()];
   if (parts.empty() || !multiplies_weight(use, value)) return {};
@@ -290,9 +296,10 @@ bool Differentiator::visit(NodeId forward) {
   return !any || differentiate_op(forward, dy);
 }
 
-/// A sum whose readers are all BW, in its own region, is BW: a region with only integer inputs then has an empty BI. Longer chains stay BI,
-/// because a partition may cut between their ops, and a stage's BI must not wait for another's BW. Sums of adjoints from other regions stay
-/// BI too, because they may be moved there (place_sums.h).
+/// A sum whose readers are all BW, in its own region, is BW: a region with only integer inputs then
+/// has an empty BI. Longer chains stay BI, because a partition may cut between their ops, and a
+/// stage's BI must not wait for another's BW. Sums of adjoints from other regions stay BI too,
+/// because they may be moved there (place_sums.h).
 void Differentiator::move_sums() {
   std::vector<Node>& nodes = graph_.mutable_nodes();
   std::vector<bool> moves(nodes.size(), false);

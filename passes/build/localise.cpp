@@ -247,7 +247,8 @@ BodyExtractor::Leaves BodyExtractor::leaves(const Cut& cut, NodeId node, ValueId
     const std::uint32_t user = uses_[u];
     const bool own = chunk_of_[user] == chunk;
     if (stamp_[user] == epoch_) {
-      leaves.segment = leaves.segment || (cut.use == Use::recomputed_forward && !made_again && again_[user] == epoch_);  // saved for the `R`
+      // Saved for the `R`.
+      leaves.segment = leaves.segment || (cut.use == Use::recomputed_forward && !made_again && again_[user] == epoch_);
     } else if (cut.use == Use::again) {
       leaves.segment = leaves.segment || (own && graph_.nodes()[user].pass != Pass::F);
     } else {

@@ -1,10 +1,13 @@
 #pragma once
-// Extracts the body of one chunk and pass from the model's differentiated graph, with local extents.
+// Extracts the body of one chunk and pass from the model's differentiated graph, with local
+// extents.
 //
-// Guarantees: the body's leaves are its input ports (model inputs, then values of other segments, both in graph order, then parameters by id), all of
-// them used; the outputs are the values that other segments read, in graph order, then one gradient per parameter (the contributions of the segment,
-// added in graph order), then loss sums. Outputs are distinct values and no leaves or views; otherwise a copy (`broadcast` to its own type) is
-// appended. Renamed integers are renamed in each segment that reads them, so they cross no boundary. The work is linear in the segment.
+// Guarantees: the body's leaves are its input ports (model inputs, then values of other segments,
+// both in graph order, then parameters by id), all of them used; the outputs are the values that
+// other segments read, in graph order, then one gradient per parameter (the contributions of the
+// segment, added in graph order), then loss sums. Outputs are distinct values and no leaves or
+// views; otherwise a copy (`broadcast` to its own type) is appended. Renamed integers are renamed
+// in each segment that reads them, so they cross no boundary. The work is linear in the segment.
 //
 //   %y = contract(%x, %w) : f32[batch: 32*, hidden: 8]     divided by 4, segment {y}    %x = port f32[batch: 8*, dim: 4]
 //   %z = gelu(%y) : f32[batch: 32*, hidden: 8]             ------------------------>     %w = port f32[dim: 4, hidden: 8]
@@ -25,24 +28,27 @@ namespace piper::passes {
 /// The result of `extract`: a body, or an error if an extent does not divide.
 struct Extraction {
   dag::Body body;           // without a name
-  std::string error;        // empty, or in the user's words: "dimension `batch` of 30 samples does not divide into 4 equal parts"
+  // Empty, or in the user's words: "dimension `batch` of 30 samples does not divide into 4 equal
+  // parts".
+  std::string error;
   LocId error_loc;          // the operation or input whose type does not divide
 };
 
 /// Extracts bodies from one graph, which must outlive the extractor and must not change.
 class BodyExtractor {
  public:
-  /// `chunk_of[n]` is the chunk of node n; renamings of integers have none. An input port is `saved` when an earlier pass of its chunk made or read
-  /// the value, an output
-  /// port when only later passes of its chunk read it; else it is `data`. Model inputs are always `data`.
-  /// Values have the layouts of `layouts`; null: all are replicated.
+  /// `chunk_of[n]` is the chunk of node n; renamings of integers have none. An input port is
+  /// `saved` when an earlier pass of its chunk made or read the value, an output port when only
+  /// later passes of its chunk read it; else it is `data`. Model inputs are always `data`. Values
+  /// have the layouts of `layouts`; null: all are replicated.
   BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of, const ModelLayouts* layouts = nullptr);
 
-  /// The body of the nodes `segment`, all of one chunk, in ascending order; sampled extents are divided by `divide`.
+  /// The body of the nodes `segment`, all of one chunk, in ascending order; sampled extents are
+  /// divided by `divide`.
   Extraction extract(std::span<const tensor::NodeId> segment, std::int64_t divide) { return extract(segment, {}, divide, Use::once); }
 
-  /// The operations of `R` for a chunk with forward `forward`: those that compute the values that its backward reads, from the chunk's inputs.
-  /// Without loss sums, which are needed once.
+  /// The operations of `R` for a chunk with forward `forward`: those that compute the values that
+  /// its backward reads, from the chunk's inputs. Without loss sums, which are needed once.
   std::vector<tensor::NodeId> again(std::span<const tensor::NodeId> forward);
   /// The forward if `again` is recomputed: it saves no results of these operations.
   Extraction extract_recomputed(std::span<const tensor::NodeId> forward, std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(forward, again, divide, Use::recomputed_forward); }
@@ -71,20 +77,22 @@ class BodyExtractor {
   const tensor::Graph& graph_;
   const ModelLayouts* const layouts_;
   std::vector<std::uint32_t> chunk_of_;
-  std::vector<std::uint32_t> first_use_, uses_;      // users of value v: uses_[first_use_[v] .. first_use_[v + 1]), node positions
+  // Users of value v: uses_[first_use_[v] .. first_use_[v + 1]), node positions.
+  std::vector<std::uint32_t> first_use_, uses_;
   std::vector<std::uint32_t> stamp_;                 // epoch in which a node was in the segment
-  std::vector<std::uint32_t> param_of_, input_of_, count_of_;  // per value: position in params, inputs, losses (whose count it is); kNone
+  // Per value: position in params, inputs, losses (whose count it is); kNone.
+  std::vector<std::uint32_t> param_of_, input_of_, count_of_;
   std::vector<std::uint32_t> grad_of_, loss_of_;     // per value: position in grads, losses; kNone
   std::vector<std::uint32_t> again_;                 // epoch in which a node was recomputed
   std::uint32_t epoch_ = 0;
 };
 
-/// Divides the sampled extents of `type`. Returns the first dimension that does not divide, with `type` unchanged; null if all
-/// do.
+/// Divides the sampled extents of `type`. Returns the first dimension that does not divide, with
+/// `type` unchanged; null if all do.
 const tensor::Dim* divide_samples(tensor::Type& type, std::int64_t divide);
 
-/// Equal bodies run the same code on the same ports: names, regions, locations and the identity of parameters and values are
-/// ignored.
+/// Equal bodies run the same code on the same ports: names, regions, locations and the identity of
+/// parameters and values are ignored.
 bool same_body(const dag::Body& a, const dag::Body& b);
 std::size_t hash_body(const dag::Body& body);
 

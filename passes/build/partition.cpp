@@ -20,7 +20,8 @@ using namespace tensor;
 
 namespace {
 
-/// Consecutive forward operations of R. `inside`: the region into whose contents the unit may be divided.
+/// Consecutive forward operations of R. `inside`: the region into whose contents the unit may be
+/// divided.
 struct Unit {
   std::size_t begin = 0, end = 0;  // positions in the region's operations
   RegionId inside;
@@ -181,7 +182,8 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
   return starts;
 }
 
-/// Fewer calls than stages: cuts go through calls, and some stages have only a few cheap operations, or no parameter.
+/// Fewer calls than stages: cuts go through calls, and some stages have only a few cheap
+/// operations, or no parameter.
 void Partitioner::report_too_few_layers(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops, std::span<const Unit> units, std::span<const std::size_t> starts) {
   constexpr std::uint64_t kSmall = 4;  // less than this fraction of the mean
   constexpr std::size_t kShown = 4;
@@ -289,8 +291,9 @@ bool Partitioner::take_marked(const directive::Partition& partition, const Regio
   return true;
 }
 
-/// As in a partition, a marked region takes the operations before it, and the last one also those after it, within the narrowest region that contains
-/// marked ones. A region, or the rest of a region, that a directive names is not moved.
+/// As in a partition, a marked region takes the operations before it, and the last one also those
+/// after it, within the narrowest region that contains marked ones. A region, or the rest of a
+/// region, that a directive names is not moved.
 void Partitioner::take_loose(Symbol name, const Regions& regions) {
   const llvm::DenseSet<Symbol> rest_of = regions_with_named_rest(strategy_);
   llvm::DenseSet<Symbol> named;
@@ -308,7 +311,9 @@ void Partitioner::take_loose(Symbol name, const Regions& regions) {
     while (region.valid() && !named.contains(model_.regions.name(region))) region = model_.regions.parent(region);
     return rest_of.contains(region.valid() ? model_.regions.name(region) : model_.context().symbol("model"));
   };
-  std::map<RegionId, RegionId> next;  // per region with marked ones inside, up to the partitioned one: the next marked region, in a walk from the end of the program
+  // Per region with marked ones inside, up to the partitioned one: the next marked region, in a
+  // walk from the end of the program.
+  std::map<RegionId, RegionId> next;
   const auto note = [&](RegionId mark) {
     for (RegionId outer = mark; regions.count(outer) == 0;) next[outer = model_.regions.parent(outer)] = mark;
   };
@@ -328,7 +333,8 @@ void Partitioner::take_loose(Symbol name, const Regions& regions) {
   }
 }
 
-/// The operations of every instance: the outermost region on the path at which all coordinates hold.
+/// The operations of every instance: the outermost region on the path at which all coordinates
+/// hold.
 Regions Partitioner::instances_of(const directive::Selector& selector) const {
   Regions regions;
   std::map<RegionId, std::optional<RegionId>> known;

@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::uint32_t kNone = Segments::kNone;
 
-/// The dependencies of the segments' backward work, a vertex per segment and pass, with every sum at the producer of its value: the backward of a
-/// reader comes before that of the producer. Edges lead to lower segments, or from BI to BW of one.
+/// The dependencies of the segments' backward work, a vertex per segment and pass, with every sum
+/// at the producer of its value: the backward of a reader comes before that of the producer. Edges
+/// lead to lower segments, or from BI to BW of one.
 class BackwardOrder {
  public:
   static std::uint32_t vertex(std::uint32_t segment, Pass pass) { return 2 * segment + (pass == Pass::BW ? 1 : 0); }
@@ -181,7 +182,8 @@ class SumPlacer {
   std::vector<std::uint32_t>& segment_of_;
   const std::span<const SegmentDevices> devices_;
   BackwardOrder order_;
-  std::vector<std::vector<std::uint32_t>> readers_;  // per forward node: other segments with adjoints of its results, ascending
+  // Per forward node: other segments with adjoints of its results, ascending.
+  std::vector<std::vector<std::uint32_t>> readers_;
   std::map<NodeId, Operands> operands_;              // sums with other terms than in the model
 
   // For the current sum:
@@ -208,7 +210,8 @@ void SumPlacer::find_readers() {
   }
 }
 
-/// The segment of the use that a term belongs to: the one that makes it, or the one that it passes through.
+/// The segment of the use that a term belongs to: the one that makes it, or the one that it passes
+/// through.
 std::uint32_t SumPlacer::segment_for(ValueId term, std::span<const std::uint32_t> readers) {
   const std::uint32_t from = vertex_of(term), made = from / 2;
   if (made == maker_ || std::binary_search(readers.begin(), readers.end(), made)) return made;
@@ -232,7 +235,8 @@ void SumPlacer::find_sites(const Sum& sum) {
   }
 }
 
-/// A sum on the devices of the producer, or with a further addition on its own devices, stays on them.
+/// A sum on the devices of the producer, or with a further addition on its own devices, stays on
+/// them.
 bool SumPlacer::joins(const Partial& partial, std::size_t site) {
   const auto stays = [&](std::size_t s) { return shares(sites_[s].segment, maker_) || (sites_[s].next != kNone && sites_[s].next >= site); };
   const std::uint32_t segment = sites_[site].segment, from = sites_[partial.site].segment;

@@ -32,7 +32,8 @@ struct Quotient {
     }
   }
 
-  /// Strongly connected components, numbered so that edges lead from higher to lower numbers or stay (Tarjan, without recursion).
+  /// Strongly connected components, numbered so that edges lead from higher to lower numbers or
+  /// stay (Tarjan, without recursion).
   std::vector<std::uint32_t> components() const {
     const std::size_t size = next.size();
     std::vector<std::uint32_t> component(size, kNone), index(size, kNone), low(size), stack;
@@ -112,7 +113,8 @@ RegionId Cutter::cut_path(RegionId region) {
 }
 
 void Cutter::key_by_region() {
-  std::vector<std::uint32_t> group_of_region(model_.regions.size() + 1, kNone);  // by full path, the root last
+  // By full path, the root last.
+  std::vector<std::uint32_t> group_of_region(model_.regions.size() + 1, kNone);
   std::map<RegionId, std::uint32_t> group_of_cut;
   group_.assign(model_.nodes().size(), kNone);
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
@@ -129,8 +131,8 @@ void Cutter::key_by_region() {
   }
 }
 
-/// Inside a cycle of regions, an operation's depth is the number of region boundaries on the longest path to it. It grows at
-/// every boundary, so (region, depth) has no cycle.
+/// Inside a cycle of regions, an operation's depth is the number of region boundaries on the
+/// longest path to it. It grows at every boundary, so (region, depth) has no cycle.
 void Cutter::split_cycles() {
   const Quotient quotient(model_, group_, region_of_group_.size());
   const std::vector<std::uint32_t> component = quotient.components();
@@ -157,8 +159,9 @@ void Cutter::split_cycles() {
   }
 }
 
-/// Depth cuts too finely if a cycle contains only a part of a region: neighbours of one region are joined again if no path leads from
-/// one to the other through a third. Only the nearest earlier ones are tried, so that the time stays near-linear.
+/// Depth cuts too finely if a cycle contains only a part of a region: neighbours of one region are
+/// joined again if no path leads from one to the other through a third. Only the nearest earlier
+/// ones are tried, so that the time stays near-linear.
 void Cutter::merge_back() {
   const std::size_t groups = region_of_group_.size();
   Quotient quotient(model_, group_, groups);
@@ -210,8 +213,8 @@ void Cutter::merge_back() {
   }
 }
 
-/// Numbers segments in the topological order that follows the program: among ready segments, the one with the earliest operation. Returns the segment
-/// of every group.
+/// Numbers segments in the topological order that follows the program: among ready segments, the
+/// one with the earliest operation. Returns the segment of every group.
 std::vector<std::uint32_t> Cutter::number() {
   const std::size_t groups = region_of_group_.size();
   const Quotient quotient(model_, group_, groups);

@@ -69,8 +69,8 @@ namespace {
 
 constexpr std::uint32_t kNoOutput = 0xFFFFFFFFu;
 
-/// An input of a body: the possible producers of its value, the first choice first. An instance has either `B` or both halves; `R` may have
-/// recomputed a value that its own backward reads.
+/// An input of a body: the possible producers of its value, the first choice first. An instance has
+/// either `B` or both halves; `R` may have recomputed a value that its own backward reads.
 struct Wire {
   Input input;
   struct Maker {
@@ -130,7 +130,8 @@ void wire(Dag& dag) {
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) wires.push_back(wires_of(dag.bodies[b], owner[b], producers, work));
   std::size_t total = 0;
   for (const Node& node : dag.nodes) total += wires[node.body.index()].size();
-  dag.edges.reserve(2 * total);  // including edges of the nodes around: updates read each gradient, messages most values
+  // Including edges of the nodes around: updates read each gradient, messages most values.
+  dag.edges.reserve(2 * total);
   NodePolls polls(dag.context->cancellation);
   for (Node& node : dag.nodes) {
     polls.visit();

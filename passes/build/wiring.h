@@ -1,6 +1,6 @@
 #pragma once
-// Wiring: the edges of compute nodes follow from their bodies. A port reads the port that carries the same value of the model in the
-// same instance; a producer feeds all its readers directly.
+// Wiring: the edges of compute nodes follow from their bodies. A port reads the port that carries
+// the same value of the model in the same instance; a producer feeds all its readers directly.
 
 #include <array>
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace piper::passes {
 
-/// The producers of the model's values, by chunk and pass. A backward value has a port in `B` and one in `BI` or `BW`.
+/// The producers of the model's values, by chunk and pass. A backward value has a port in `B` and
+/// one in `BI` or `BW`.
 class Producers {
  public:
   struct Producer {
@@ -29,15 +30,18 @@ class Producers {
   std::vector<Producer> producers_;
 };
 
-/// Removes every node except those that run bodies, with its edges. Inputs that it fed have no source afterwards.
+/// Removes every node except those that run bodies, with its edges. Inputs that it fed have no
+/// source afterwards.
 void remove_surroundings(dag::Dag& dag);
 
-/// Removes every node except the compute nodes and connects all inputs of these anew. Inputs of the model and parameters have no source yet.
+/// Removes every node except the compute nodes and connects all inputs of these anew. Inputs of the
+/// model and parameters have no source yet.
 void wire(dag::Dag& dag);
 
 /// Removes the data and saved outputs that no body reads. Their values are still computed.
 void remove_unread_outputs(dag::Dag& dag);
-/// Removes the bodies that are not `used` and returns the new id of each. Updates chunks, not nodes.
+/// Removes the bodies that are not `used` and returns the new id of each. Updates chunks, not
+/// nodes.
 std::vector<dag::BodyId> keep_bodies(dag::Dag& dag, const std::vector<bool>& used);
 
 }  // namespace piper::passes

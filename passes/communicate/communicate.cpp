@@ -45,7 +45,8 @@ class CommunicationBuilder {
     return node;
   }
 
-  /// The line of a communication over replicas along these axes, or without axes of one between device sets.
+  /// The line of a communication over replicas along these axes, or without axes of one between
+  /// device sets.
   LocId line_of(AxisMask axes, DeviceSetId set, LocId preferred, LocId otherwise) const {
     return axes != 0 ? replicate_line(dag_, strategy_, axes, preferred, otherwise) : place_line(strategy_, set, otherwise);
   }
@@ -55,7 +56,8 @@ class CommunicationBuilder {
   DiagnosticSink& sink_;
   std::optional<Loads> loads_;
   const std::size_t trained_ = dag_.trained_buckets();  // they come first
-  std::vector<std::vector<std::vector<Input>>> grads_;  // per bucket and owner: the final gradients in bucket order
+  // Per bucket and owner: the final gradients in bucket order.
+  std::vector<std::vector<std::vector<Input>>> grads_;
   std::vector<DeviceSetId> norm_sets_;
   std::vector<NodeId> norms_;                           // per norm set
 };
@@ -79,8 +81,8 @@ CommId CommunicationBuilder::add_comm(AxisMask axes, LocId loc) {
   return CommId::at(dag_.comms.size() - 1);
 }
 
-/// Each owner sums its contributions, and reduce-scatters the sums if its state is sharded; then the shards, or full gradients, are all-reduced over
-/// the other axes and the owners.
+/// Each owner sums its contributions, and reduce-scatters the sums if its state is sharded; then
+/// the shards, or full gradients, are all-reduced over the other axes and the owners.
 void CommunicationBuilder::reduce_gradients() {
   const Contributions contributions(dag_);
   grads_.resize(trained_);
@@ -105,7 +107,8 @@ void CommunicationBuilder::reduce_gradients() {
   }
 }
 
-/// Sums the squares of sharded buckets over the axes that shard them: one all_reduce per set of axes and device set.
+/// Sums the squares of sharded buckets over the axes that shard them: one all_reduce per set of
+/// axes and device set.
 void CommunicationBuilder::sum_squares_of_shards(std::size_t set, std::span<Port> squares) {
   std::map<AxisMask, std::vector<std::size_t>> cut;
   for (std::size_t b = 0; b < squares.size(); ++b) {
@@ -198,7 +201,8 @@ bool CommunicationBuilder::add_norm() {
 
 void CommunicationBuilder::add_updates() {
   const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
-  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // per owner: the update, or the all-gather after it; none for frozen buckets
+  // Per owner: the update, or the all-gather after it; none for frozen buckets.
+  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());
   for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket bucket = dag_.buckets[b];
     for (std::size_t h = 0; h < bucket.owners.size(); ++h) {
@@ -224,7 +228,8 @@ NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t owner, std::spa
   return add_collective(NodeKind::all_gather, id, bucket.owners[owner], add_comm(dag_.sharded_over(bucket), bucket.loc), inputs);
 }
 
-/// Parameters sharded at rest are gathered as the previous step left them: one all-gather per owner that reads them, for the whole step.
+/// Parameters sharded at rest are gathered as the previous step left them: one all-gather per owner
+/// that reads them, for the whole step.
 void CommunicationBuilder::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
   if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.shards_parameters(bucket); })) return;
   const std::vector<BucketPosition> places = bucket_positions(dag_);
@@ -261,14 +266,16 @@ std::vector<DeviceSetId> CommunicationBuilder::sets_of(std::span<const Port> sum
   return sets;
 }
 
-/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are sharded alike. Returns the count on `reported`;
-/// nothing after reporting sets that do not pair up.
+/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are
+/// sharded alike. Returns the count on `reported`; nothing after reporting sets that do not pair
+/// up.
 std::optional<Port> CommunicationBuilder::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
   const AxisMask cut = summed_axes(dag_, sums[0]);
   const LocId loc = dag_.losses[loss.index()].loc;
   std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
   for (const Port sum : sums) of_set[dag_.node(sum.node).devices.index()].push_back(sum);
-  // A backward on other devices than its forward divides by the count and contributes nothing to it.
+  // A backward on other devices than its forward divides by the count and contributes nothing to
+  // it.
   std::vector<DeviceSetId> sets = count_readers(dag_, loss);
   for (const Port sum : sums) sets.push_back(dag_.node(sum.node).devices);
   std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });

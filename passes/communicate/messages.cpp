@@ -18,7 +18,8 @@ struct Message {
   DeviceSetId to;
   ChunkId reader;       // the first
   std::uint32_t next;   // of the same source
-  std::uint32_t port;   // the output of the source that it carries; for several, their begin in the pool
+  // The output of the source that it carries; for several, their begin in the pool.
+  std::uint32_t port;
   std::uint32_t num_ports = 1;
   NodeId recv;
 };
@@ -100,7 +101,8 @@ class Messages {
     return message.num_ports == 1 ? std::span(&message.port, 1) : std::span(ports_).subspan(message.port, message.num_ports);
   }
 
-  /// Each source's messages by the sets that they go to. The receives get their ids, so that readers can be connected before the pool of edges grows.
+  /// Each source's messages by the sets that they go to. The receives get their ids, so that
+  /// readers can be connected before the pool of edges grows.
   void number() {
     const auto before = [&](std::uint32_t a, std::uint32_t b) { return dag_.device_sets[messages_[a].to].at < dag_.device_sets[messages_[b].to].at; };
     order_.reserve(messages_.size());
@@ -122,7 +124,8 @@ class Messages {
   }
 
   void make_nodes() {
-    // Reserves room for the nodes around too, so that no node moves while another is copied from it.
+    // Reserves room for the nodes around too, so that no node moves while another is copied from
+    // it.
     dag_.nodes.reserve(work_ + 2 * messages_.size() + dag_.buckets.size() * 4 + 1024);
     dag_.comms.reserve(messages_.size() + dag_.buckets.size() + 16);
     NodePolls polls(dag_.context->cancellation);
@@ -164,7 +167,8 @@ class Messages {
   Dag& dag_;
   const directive::Strategy& strategy_;
   const std::size_t work_;
-  std::vector<LocId> placed_;         // per device set: the line that places work there, computed on demand
+  // Per device set: the line that places work there, computed on demand.
+  std::vector<LocId> placed_;
   std::vector<std::uint32_t> first_;  // per node: its first message
   std::vector<Message> messages_;     // in the order of edges
   std::vector<Crossing> crossing_;

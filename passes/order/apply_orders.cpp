@@ -53,7 +53,8 @@ class Application {
     if (sink_.error_count() == errors) places_.check();
     if (sink_.error_count() == errors) report_incomplete();
     if (sink_.error_count() > errors) return std::nullopt;
-    // From here on the location of a node is the operation that names it. An implicit `R` keeps the location of its `recompute` line.
+    // From here on the location of a node is the operation that names it. An implicit `R` keeps the
+    // location of its `recompute` line.
     all_hold(dag_.context->cancellation, dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         const bool named = dag_.nodes[i].pass != Pass::R || named_again_.contains(NodeId::at(i));
@@ -66,8 +67,8 @@ class Application {
 
  private:
   using Units = std::vector<std::uint32_t>;
-  /// A communication at this rank and the chunk for which an operation names it: a bucket's reduction may be named for each of its
-  /// regions.
+  /// A communication at this rank and the chunk for which an operation names it: a bucket's
+  /// reduction may be named for each of its regions.
   struct Named {
     NodeId comm;
     ChunkId chunk;
@@ -78,7 +79,8 @@ class Application {
   void find_named_again() {
     recomputes_ = !dag_.forward_only && std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const Chunk& chunk) { return chunk.bodies[static_cast<std::size_t>(Pass::R)].valid(); });
     if (!recomputes_) return;
-    DiagnosticSink unread(sink_.locations());  // selectors without matches are reported when they are applied
+    // Selectors without matches are reported when they are applied.
+    DiagnosticSink unread(sink_.locations());
     std::vector<NodeId> named;
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* order = std::get_if<Order>(&directive);
@@ -89,7 +91,8 @@ class Application {
     named_again_.insert(named.begin(), named.end());
   }
 
-  /// The `R` that runs directly before a backward chunk; invalid if there is none or an order names it.
+  /// The `R` that runs directly before a backward chunk; invalid if there is none or an order names
+  /// it.
   NodeId again_before(NodeId node) {
     const Node& work = dag_.node(node);
     if (work.pass != Pass::B && work.pass != Pass::BI) return {};
@@ -122,7 +125,8 @@ class Application {
     work_.swap(all);
   }
 
-  /// The implicit `R`s of the backwards of a group run before the group, except if their forward is in the group.
+  /// The implicit `R`s of the backwards of a group run before the group, except if their forward is
+  /// in the group.
   void place_second_forwards(const OrderStep& group, Units& previous) {
     std::vector<std::pair<NodeId, LocId>> found;
     llvm::DenseSet<NodeId> forwards;
@@ -130,7 +134,8 @@ class Application {
     for (const auto& [again, loc] : found) {
       const Node& node = dag_.node(again);
       if (forwards.contains(selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance)))) continue;
-      if (seen_in_[again.index()] == claim_) continue;  // its backward is named twice, which is reported
+      // Its backward is named twice, which is reported.
+      if (seen_in_[again.index()] == claim_) continue;
       take_again(again, loc);
       out_.text_position[again.index()] = next_position_++;
       const std::uint32_t unit = graph_.unit_of(again);
@@ -199,7 +204,8 @@ class Application {
     if (sink_.error_count() == errors) check_complete();
   }
 
-  /// Puts a step after `previous`; `last` are the units that the next step follows, none for a step without work.
+  /// Puts a step after `previous`; `last` are the units that the next step follows, none for a step
+  /// without work.
   void place(const OrderStep& step, const Units& previous, Units& last) {
     last.clear();
     switch (step.kind) {
@@ -222,7 +228,8 @@ class Application {
     }
   }
 
-  /// Members without work are ignored: if only one member has work, its inner groups are the rank's groups.
+  /// Members without work are ignored: if only one member has work, its inner groups are the rank's
+  /// groups.
   void place_group(const OrderStep& step, Units previous, Units& last) {
     std::size_t members = 0;
     for (const std::uint32_t child : children_of(step)) members += has_work(order_->steps[child]) ? 1 : 0;
@@ -313,7 +320,8 @@ class Application {
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
       const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
-      if (wider && std::exchange(wider_reported_, true)) return;  // an error of the rank, not of each operation
+      // An error of the rank, not of each operation.
+      if (wider && std::exchange(wider_reported_, true)) return;
       return reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
     }
     if (op.part == CommClass::gather) return find_gathers();
@@ -339,7 +347,8 @@ class Application {
     if (!named_.empty()) find_named_early(node);
   }
 
-  /// Communication that the rank names before this work, which makes its values. Members of a group are unordered.
+  /// Communication that the rank names before this work, which makes its values. Members of a group
+  /// are unordered.
   void find_named_early(NodeId work) {
     const WorkGraph& graph = pending_.connected();
     for (const std::uint32_t unit : graph.successors(graph.unit_of(work))) {
@@ -406,7 +415,8 @@ class Application {
     }
   }
 
-  /// Finds the readers of a named all-gather: the work of its operation that comes after it, and the implicit `R` of a backward.
+  /// Finds the readers of a named all-gather: the work of its operation that comes after it, and
+  /// the implicit `R` of a backward.
   void find_gathers() {
     if (!gathers_) gathers_.emplace();
     const auto find = [&](NodeId work) {
@@ -425,7 +435,8 @@ class Application {
     }
   }
 
-  /// Replicas may have orders of their own but take part in the same all-gathers: joins their named all-gathers.
+  /// Replicas may have orders of their own but take part in the same all-gathers: joins their named
+  /// all-gathers.
   void join_gathers() {
     std::vector<Dag::GatherInterval> own(std::make_move_iterator(out_.gathers.begin() + static_cast<std::ptrdiff_t>(gathers_before_)), std::make_move_iterator(out_.gathers.end()));
     out_.gathers.resize(gathers_before_);
@@ -447,7 +458,8 @@ class Application {
   /// An all-gather of parameters sharded at rest, not one after an update.
   bool gathers_for_work(const Node& node) const { return gathers_shards(node.kind) && dag_.shards_parameters(dag_.buckets[node.subject.bucket().index()]); }
 
-  /// Named all-gathers come after the previous step and serve their work until the next all-gather that names it.
+  /// Named all-gathers come after the previous step and serve their work until the next all-gather
+  /// that names it.
   void place_gathers(const RankOp& at, const Units& previous) {
     const auto& [uses, late] = *gathers_;
     if (uses.empty() && late.valid()) return reports_.gathered_late(at, late, out_.loc[late.index()]);
@@ -466,14 +478,16 @@ class Application {
     }
   }
 
-  /// Members of a group must not need each other. `starts`: the begin of each member in `placed_`, and the end.
+  /// Members of a group must not need each other. `starts`: the begin of each member in `placed_`,
+  /// and the end.
   void check_independent(const OrderStep& step, const std::vector<std::size_t>& starts) {
     for (std::size_t a = 0; a + 2 < starts.size(); ++a) {
       for (std::size_t b = a + 1; b + 1 < starts.size(); ++b) {
         for (std::size_t i = starts[a]; i < starts[a + 1]; ++i) {
           for (std::size_t j = starts[b]; j < starts[b + 1]; ++j) {
             const NodeId x = placed_[i], y = placed_[j];
-            // Chunks need each other only within one instance, as far as data flow inside a step goes.
+            // Chunks need each other only within one instance, as far as data flow inside a step
+            // goes.
             if (dag_.node(x).instance != dag_.node(y).instance) continue;
             const bool forward = data_order_.reaches(x, y);
             if (!forward && !data_order_.reaches(y, x)) continue;
@@ -509,7 +523,8 @@ class Application {
     if (!missing.empty()) incomplete_.emplace_back(rank_, std::move(missing));
   }
 
-  /// Only if there are no other errors, because operations missing here may be in the order of another rank.
+  /// Only if there are no other errors, because operations missing here may be in the order of
+  /// another rank.
   void report_incomplete() {
     for (std::size_t i = 0; i < std::min(incomplete_.size(), kMaxReports); ++i) reports_.lacks_work(*incomplete_[i].first, incomplete_[i].second);
   }
@@ -533,13 +548,17 @@ class Application {
   std::uint32_t group_ = Dag::kNoGroup;
   bool recomputes_ = false;                  // there are `R`s
   llvm::DenseSet<NodeId> named_again_;       // the `R`s that orders name
-  bool wider_reported_ = false;                  // of the current rank: it claims more devices than run its operations
+  // of the current rank: it claims more devices than run its operations
+  bool wider_reported_ = false;
   std::vector<NodeId> nodes_;                // of the current OrderOp
   std::vector<NodeId> work_;                 // of the current step
   std::vector<NodeId> placed_;               // of the current outermost group
-  std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work missing in their orders
-  bool repeats_ = false;                     // the current rank names something twice, which was reported
-  using Members = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // enclosing groups, outermost first: the group and the member of it
+  // Ranks, and the work missing in their orders.
+  std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;
+  // The current rank names something twice, which was reported.
+  bool repeats_ = false;
+  // Enclosing groups, outermost first: the group and the member of it.
+  using Members = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   struct Spot {
     LocId loc;
     Members members;
@@ -547,7 +566,8 @@ class Application {
   std::map<Named, Spot> named_;              // in the current rank: the operation
   Members members_;                          // of the current step
   std::uint32_t num_groups_ = 0;
-  std::uint64_t before_ = 0;                 // hash of the work of the current rank before the current step (`NamedPlaces`)
+  // Hash of the work of the current rank before the current step (`NamedPlaces`).
+  std::uint64_t before_ = 0;
   NamedPlaces places_;
   NamedRoutes routes_;
   struct Gathers {
@@ -557,7 +577,8 @@ class Application {
   std::size_t gathers_before_ = 0;           // the begin of the current rank's gathers
   std::map<std::pair<NodeId, NodeId>, std::size_t> gather_of_;  // as `gathered_`, for earlier ranks
   std::optional<Gathers> gathers_;           // of the current step
-  std::map<std::pair<NodeId, NodeId>, std::size_t> gathered_;  // in the current rank: (all-gather of the whole step, reader) -> index into `out_.gathers`
+  // In the current rank: (all-gather of the whole step, reader) -> index into `out_.gathers`.
+  std::map<std::pair<NodeId, NodeId>, std::size_t> gathered_;
   std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
   std::vector<std::vector<NodeId>> by_set_;
 };

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint32_t kNever = 0xFFFFFFFFu;
 
-/// The farthest pair of messages of which the later must arrive while the earlier is unread: the largest j - i with read[j] <= read[i].
+/// The farthest pair of messages of which the later must arrive while the earlier is unread: the
+/// largest j - i with read[j] <= read[i].
 Communicators::Swap widest_swap(std::span<const std::uint32_t> read) {
   Communicators::Swap widest;
   std::vector<std::uint32_t> latest(read.size());  // the largest read position up to here
@@ -77,7 +78,8 @@ class Former {
   }
 
   void form_pairs() {
-    std::vector<CommId> at_position(graph_.units());  // messages in the order in which they are sent
+    // Messages in the order in which they are sent.
+    std::vector<CommId> at_position(graph_.units());
     for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
       if (routes_.of_comm[i] != Routes::kNone) at_position[position_[graph_.unit_of(CommId::at(i))]] = CommId::at(i);
     }
@@ -85,7 +87,8 @@ class Former {
     for (const CommId comm : at_position) {
       if (comm.valid()) messages[routes_.of_comm[comm.index()]].push_back(comm);
     }
-    // Sorted by the content of routes, so that the numbering of communicators does not depend on positions or on the numbering of device sets.
+    // Sorted by the content of routes, so that the numbering of communicators does not depend on
+    // positions or on the numbering of device sets.
     std::vector<std::size_t> sorted(routes_.list.size());
     for (std::size_t r = 0; r < sorted.size(); ++r) sorted[r] = r;
     std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return before(routes_.list[a], routes_.list[b]); });
@@ -103,7 +106,8 @@ class Former {
     }
   }
 
-  /// Which copy a node belongs to: its indices along all dimensions but the last, which counts microbatches.
+  /// Which copy a node belongs to: its indices along all dimensions but the last, which counts
+  /// microbatches.
   std::uint64_t copies(const Node& node) const {
     std::uint64_t index = 0;
     for (std::size_t d = 0; d + 1 < dag_.dims.size(); ++d) {
@@ -172,7 +176,8 @@ class Former {
   std::span<const StreamId> stream_of_;                     // per comm
   std::span<const std::uint32_t> position_;                 // per unit
   Routes routes_;
-  std::vector<std::uint32_t> read_;                         // per comm: position of its first reader
+  // Per comm: position of its first reader.
+  std::vector<std::uint32_t> read_;
   Communicators out_;
 };
 
@@ -181,7 +186,8 @@ class Former {
 Routes::Routes(const Dag& dag) {
   using Ends = std::tuple<DeviceSetId, DeviceSetId, bool>;
   std::map<Ends, std::uint32_t> known;
-  std::array<std::pair<Ends, std::uint32_t>, 2> last{};  // forward and backward: messages of one chunk mostly go where the one before went
+  // Forward and backward: messages of one chunk mostly go where the one before went.
+  std::array<std::pair<Ends, std::uint32_t>, 2> last{};
   of_comm.assign(dag.comms.size(), kNone);
   for (std::size_t i = 0; i < dag.comms.size(); ++i) {
     const Node& send = dag.node(dag.comms[i].members.front());

@@ -20,7 +20,8 @@ Adjacency asked_for(const ClaimedOrder& claimed, const WorkGraph& graph) {
   return Adjacency(graph.units(), edges);
 }
 
-/// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting a contradiction between them.
+/// All units in an order that agrees with the claimed ones and the data flow. Nothing after
+/// reporting a contradiction between them.
 std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& asked, DiagnosticSink& sink) {
   std::vector<std::uint32_t> topological = topological_order(graph, asked);
   if (topological.size() == graph.units()) return topological;

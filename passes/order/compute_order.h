@@ -1,5 +1,6 @@
 #pragma once
-// One order of all work that agrees with the claimed orders and with the data flow; list scheduling decides the rest.
+// One order of all work that agrees with the claimed orders and with the data flow; list scheduling
+// decides the rest.
 
 #include <optional>
 #include <vector>
@@ -11,7 +12,9 @@ namespace piper::passes {
 /// All chunk nodes in an order that agrees with every rank's.
 struct ComputeOrder {
   std::vector<dag::NodeId> nodes;
-  std::vector<std::uint32_t> topological;  // all units in an order that agrees with `nodes`, named communication and data flow; empty: unknown
+  // All units in an order that agrees with `nodes`, named communication and data flow; empty:
+  // unknown.
+  std::vector<std::uint32_t> topological;
 };
 
 /// Nothing after reporting a contradiction between the orders and the data flow.

@@ -52,7 +52,8 @@ void DataOrder::sort_as_written(std::vector<NodeId>& nodes) {
       ++missing_[number_[next]];
     });
   }
-  // The nodes have numbers in written order; all other units come after them and are passed through at once.
+  // The nodes have numbers in written order; all other units come after them and are passed through
+  // at once.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
   std::vector<std::uint32_t> passed;
   const auto release = [&](std::uint32_t number) {

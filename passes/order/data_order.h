@@ -19,7 +19,8 @@ class DataOrder {
 
   /// Orders unordered chunks by the data flow alone.
   void sort(std::vector<dag::NodeId>& nodes);
-  /// Orders distinct chunks given in written order: a topological order that always takes the first written of the ready ones.
+  /// Orders distinct chunks given in written order: a topological order that always takes the first
+  /// written of the ready ones.
   void sort_as_written(std::vector<dag::NodeId>& nodes);
   /// Whether `to` waits for `from`, of the same instance.
   bool reaches(dag::NodeId from, dag::NodeId to);
@@ -32,12 +33,14 @@ class DataOrder {
   const dag::Dag& dag_;
   const PendingWorkGraph& pending_;
   const WorkGraph& units_;
-  std::vector<std::uint32_t> position_;  // per unit: its place in a topological order; filled on demand
+  // Per unit: its place in a topological order; filled on demand.
+  std::vector<std::uint32_t> position_;
   std::vector<std::uint32_t> visited_;   // per unit: the last visit that reached it
   std::vector<std::uint32_t> number_;    // per unit: its place in `reached_`
   std::uint32_t visit_ = 0;
   std::vector<std::uint32_t> reached_;   // the units of the visit
-  std::vector<std::uint32_t> missing_;   // per reached unit: number of open edges from other reached units
+  // Per reached unit: number of open edges from other reached units.
+  std::vector<std::uint32_t> missing_;
 };
 
 }  // namespace piper::passes

@@ -15,7 +15,8 @@ struct GridCell {
   bool joined = false;  // to the previous cell, of the same overlap group
 };
 
-/// `name` and then ascending cells, from time `first` on; `width` characters per unit of time, a dot for idle time.
+/// `name` and then ascending cells, from time `first` on; `width` characters per unit of time, a
+/// dot for idle time.
 std::string grid_line(std::string name, std::span<const GridCell> cells, std::uint32_t first, std::size_t width);
 
 }  // namespace piper::passes

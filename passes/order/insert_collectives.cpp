@@ -28,7 +28,8 @@ struct ShardedBucket {
   BucketId bucket;
   NodeId gather, reduction;  // of the whole step; invalid: there is none
   NodeId sum;                // of the gradients that are reduced
-  NodeId left_by;            // the node that leaves the parameters for the next step, if devices keep all of them
+  // The node that leaves the parameters for the next step, if devices keep all of them.
+  NodeId left_by;
   std::vector<Use> uses;     // in issue order
 };
 
@@ -37,7 +38,8 @@ struct Run {
   ShardedBucket* share = nullptr;
   std::vector<NodeId> readers;        // none: the previous interval serves them
   std::uint32_t first = 0, last = 0;  // positions of the first and last reader
-  NodeId before;                      // the work before which its all-gather is placed; invalid: before all work of the step
+  // The work before which its all-gather is placed; invalid: before all work of the step.
+  NodeId before;
   const Dag::GatherInterval* placed = nullptr;  // or the place in an order
 };
 
@@ -97,7 +99,8 @@ class InsertCollectives {
   }
 
   void find_work() {
-    std::vector<std::vector<std::pair<Home*, bool>>> owners_of(dag_.device_sets.size());  // per set: the owners with some of its devices; true: with exactly these
+    // Per set: the owners with some of its devices; true: with exactly these.
+    std::vector<std::vector<std::pair<Home*, bool>>> owners_of(dag_.device_sets.size());
     for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) {
       const DeviceSet& set = dag_.device_sets[DeviceSetId::at(s)];
       for (auto& [at, owner] : owners_) {
@@ -238,8 +241,8 @@ class InsertCollectives {
     for (const NodeId before : placed.after) dag_.temporal.emplace_back(before, id);
   }
 
-  /// Either `prefetch` or an order determines the place of an all-gather, not both. A forward-only program may lack the all-gathers that `prefetch`
-  /// is for.
+  /// Either `prefetch` or an order determines the place of an all-gather, not both. A forward-only
+  /// program may lack the all-gathers that `prefetch` is for.
   bool check_prefetch(const directive::Strategy& strategy, DiagnosticSink& sink) {
     if (dag_.gather_intervals.empty() || dag_.forward_only) return true;
     Selection selection(dag_);
@@ -314,8 +317,9 @@ class InsertCollectives {
 
   // ---- the order
 
-  /// Repeats a collective or sum of the whole step for one interval, named by the work that begins or ends it. The first all-gather, the last sum and
-  /// the last reduction replace the original in the tables and keep its place if an order names it. `inputs` are for a new one.
+  /// Repeats a collective or sum of the whole step for one interval, named by the work that begins
+  /// or ends it. The first all-gather, the last sum and the last reduction replace the original in
+  /// the tables and keep its place if an order names it. `inputs` are for a new one.
   NodeId repeat(NodeId whole, NodeId work, bool takes_place, std::span<const Input> inputs) {
     NodeId id = whole;
     if (takes_place && !named_.contains(whole.value())) placed_.insert(whole.value());
@@ -349,7 +353,8 @@ class InsertCollectives {
     dag_.order = std::move(order);
   }
 
-  /// How the all-gathers that serve a chunk got their places: some from an order (`placed`), some from `prefetch` (`otherwise`).
+  /// How the all-gathers that serve a chunk got their places: some from an order (`placed`), some
+  /// from `prefetch` (`otherwise`).
   struct Gathered {
     bool placed = false, otherwise = false;
   };
@@ -357,15 +362,22 @@ class InsertCollectives {
   Dag& dag_;
   std::vector<Gathered> gathered_;                   // by chunk
   std::map<std::vector<std::int32_t>, Home> owners_;  // by device set
-  std::vector<std::uint32_t> at_;                    // per node of work on an owner's devices: its position among that work
-  llvm::DenseMap<std::uint32_t, NodeId> shards_of_;  // by the reduction of the whole step: the sum over its intervals
-  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // by work: the nodes placed before and after it
+  // Per node of work on an owner's devices: its position among that work.
+  std::vector<std::uint32_t> at_;
+  // By the reduction of the whole step: the sum over its intervals.
+  llvm::DenseMap<std::uint32_t, NodeId> shards_of_;
+  // By work: the nodes placed before and after it.
+  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;
   std::vector<NodeId> at_start_;
-  llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order
-  llvm::DenseSet<std::uint32_t> started_;              // all-gathers of the whole step that have a first interval
+  // Collectives of the whole step that get another place in the order.
+  llvm::DenseSet<std::uint32_t> placed_;
+  // all-gathers of the whole step that have a first interval.
+  llvm::DenseSet<std::uint32_t> started_;
   llvm::DenseSet<std::uint32_t> named_;              // nodes that an order places after others
-  std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::GatherInterval*> placed_of_;  // by the gather of the whole step and a use
-  std::vector<std::size_t> position_;                // position in the order of the original nodes; filled on demand
+  // By the gather of the whole step and a use.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::GatherInterval*> placed_of_;
+  // Position in the order of the original nodes; filled on demand.
+  std::vector<std::size_t> position_;
 };
 
 }  // namespace

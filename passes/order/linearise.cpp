@@ -45,7 +45,8 @@ void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<con
   }
 }
 
-/// Fills `dag.order` by the start times of units; at equal times communication, then loads, then work. `topological` breaks ties.
+/// Fills `dag.order` by the start times of units; at equal times communication, then loads, then
+/// work. `topological` breaks ties.
 void place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
   using Sort = WorkGraph::Sort;
   std::uint32_t end_of_step = 0;
@@ -127,7 +128,8 @@ void place_sums(Dag& dag) {
   std::erase_if(dag.order, [&](NodeId id) { return adds_in_place(dag.node(id).kind); });
   std::vector<std::uint32_t> position(dag.nodes.size());
   for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
-  std::vector<std::tuple<std::uint32_t, BucketId, NodeId>> behind;  // the place of the last term, whose node makes no other term of the bucket
+  // The place of the last term, whose node makes no other term of the bucket.
+  std::vector<std::tuple<std::uint32_t, BucketId, NodeId>> behind;
   for (const NodeId id : sums) {
     const Node& sum = dag.node(id);
     sort_terms(dag, sum, position);

@@ -56,7 +56,8 @@ std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph,
     const std::uint32_t unit = topological[i];
     const Node& node = dag.node(graph.front(unit));
     if (!runs_body(node.kind)) continue;
-    // The last dimension is the fastest over the samples: first all copies' microbatch 0, then all copies' microbatch 1.
+    // The last dimension is the fastest over the samples: first all copies' microbatch 0, then all
+    // copies' microbatch 1.
     std::uint64_t microbatch = 0;
     for (std::size_t d = dag.dims.size(); d-- > 0;) {
       microbatch = microbatch * dag.dims[d].extent + static_cast<std::uint64_t>(std::max(node.instance.at[d], 0));

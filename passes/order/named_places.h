@@ -1,6 +1,6 @@
 #pragma once
-// The places at which ranks name communication: all replicas that take part in it name it after the same work, or none of them
-// names it.
+// The places at which ranks name communication: all replicas that take part in it name it after the
+// same work, or none of them names it.
 //
 //   pp[0] dp[0]: F stage[0] mb[0]; F stage[0].send mb[0]     pp[0] dp[1]: F stage[0] mb[0]     ->     P3108
 
@@ -27,8 +27,9 @@ class NamedPlaces {
   void add_claim(const directive::RankSteps& rank) { claims_.push_back(&rank); }
   /// A hash of work: equal sums of hashes mean the same set of work.
   static std::uint64_t summand(dag::NodeId work);
-  /// An operation of a claim names it after the units `previous`; `before` is the hash sum of all earlier work, because one replica may have a group
-  /// for work that another runs in sequence. A reduction may be named for several regions: its place is after all of them.
+  /// An operation of a claim names it after the units `previous`; `before` is the hash sum of all
+  /// earlier work, because one replica may have a group for work that another runs in sequence. A
+  /// reduction may be named for several regions: its place is after all of them.
   void add(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
   /// The same, replacing an earlier name in this claim.
   void replace(Named named, std::uint32_t claim, const RankOp& at, const std::vector<std::uint32_t>& previous, std::uint64_t before);
@@ -53,7 +54,8 @@ class NamedPlaces {
   OrderReports& reports_;
   std::vector<const directive::RankSteps*> claims_;
   std::map<Named, std::vector<Place>> places_;                    // ascending by claim
-  std::vector<std::optional<std::vector<std::uint32_t>>> on_set_; // per device set: the claims with its work, computed on demand
+  // Per device set: the claims with its work, computed on demand.
+  std::vector<std::optional<std::vector<std::uint32_t>>> on_set_;
 };
 
 }  // namespace piper::passes

@@ -1,5 +1,6 @@
 #pragma once
-// Named sends of one route follow each other as the order of a rank writes them: a route carries its messages in one order for both ends.
+// Named sends of one route follow each other as the order of a rank writes them: a route carries
+// its messages in one order for both ends.
 //
 //   F stage[0].send mb[1]; F stage[0].send mb[0]     ->     the message of mb[1] before that of mb[0], also at the receiver
 
@@ -19,7 +20,8 @@ class NamedRoutes {
   using Units = std::vector<std::uint32_t>;
 
   void begin_rank();
-  /// Names a send in the current step; returns the sends of its route that directly precede it. A send of a sum may be named for each of its terms: it keeps its first place.
+  /// Names a send in the current step; returns the sends of its route that directly precede it. A
+  /// send of a sum may be named for each of its terms: it keeps its first place.
   Units name(const dag::Dag& dag, const WorkGraph& graph, std::uint32_t unit);
   /// The sends of a step have no order among them; those of later steps follow them.
   void end_step();

@@ -41,7 +41,8 @@ struct Access {
   NodeId node;
   std::uint32_t page = 0;
   bool returns = false;          // the page left the device since its previous access
-  std::uint32_t stay = 0;        // between accesses of a page with equal numbers it stays on the device
+  // Between accesses of a page with equal numbers it stays on the device.
+  std::uint32_t stay = 0;
 };
 
 /// A value that is fetched for the readers of one stay of its page.
@@ -63,7 +64,8 @@ class Offloading {
 
   bool run() {
     if (!find_states()) return false;
-    if (dag_.forward_only) return true;  // nothing is saved or updated; state is where training has it
+    // nothing is saved or updated; state is where training has it
+    if (dag_.forward_only) return true;
     if (!find_pages()) return false;
     position_.assign(dag_.nodes.size(), 0);
     for (std::uint32_t i = 0; i < dag_.order.size(); ++i) position_[dag_.order[i].index()] = i;
@@ -158,7 +160,8 @@ class Offloading {
       const auto* line = std::get_if<directive::Offload>(&directive);
       if (line == nullptr || line->what != directive::Offload::What::activations) continue;
       std::map<DeviceSetId, std::uint32_t> pool_of;
-      std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint32_t> page_of_region;  // with the instance and the pool
+      // With the instance and the pool.
+      std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint32_t> page_of_region;
       const auto first_page = static_cast<std::uint32_t>(pages_.size());
       for (const directive::Selector& target : line->targets) {
         const std::optional<Selection::Found> found = selection_.find(target, sink_);
@@ -187,7 +190,8 @@ class Offloading {
     return sink_.error_count() == errors;
   }
 
-  /// The instance of a region that a target names; a chunk may be a segment of it. A chunk of `model` is its own instance.
+  /// The instance of a region that a target names; a chunk may be a segment of it. A chunk of
+  /// `model` is its own instance.
   std::uint64_t region_of(ChunkId chunk, const directive::Selector& target) const {
     for (RegionId region = dag_.chunks[chunk.index()].region; region.valid(); region = dag_.regions.parent(region)) {
       const Symbol name = dag_.regions.name(region);
@@ -267,8 +271,8 @@ class Offloading {
     }
   }
 
-  /// If not all pages fit and there are several places, one place is reserved for fetches; while it is free, another page may
-  /// stay.
+  /// If not all pages fit and there are several places, one place is reserved for fetches; while it
+  /// is free, another page may stay.
   void choose_stays(Pool& pool) {
     if (!choose_returns(pool, pool.window) && pool.window > 1) {
       choose_returns(pool, pool.window - 1);
@@ -278,7 +282,8 @@ class Offloading {
     for (Access& access : pool.accesses) access.stay = stay[access.page] += access.returns ? 1 : 0;
   }
 
-  /// Decides which accesses find their page on the device: if it is full, the page with the latest next access leaves. True if all do.
+  /// Decides which accesses find their page on the device: if it is full, the page with the latest
+  /// next access leaves. True if all do.
   bool choose_returns(Pool& pool, std::size_t places) {
     bool all_stay = true;
     std::set<std::pair<std::uint32_t, std::uint32_t>> here;  // (next access, page)
@@ -304,10 +309,13 @@ class Offloading {
     return access;
   }
 
-  /// A page stays if at every access in between fewer than `window` places are taken; shortest absences are tried first.
+  /// A page stays if at every access in between fewer than `window` places are taken; shortest
+  /// absences are tried first.
   void fill_places(Pool& pool) const {
-    std::vector<std::uint32_t> taken(pool.accesses.size() + 1, 0);  // at an access: pages on the device or being fetched; at first as differences
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> away;      // the previous access, the access that fetches
+    // At an access: pages on the device or being fetched; at first as differences.
+    std::vector<std::uint32_t> taken(pool.accesses.size() + 1, 0);
+    // The previous access, the access that fetches.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> away;
     const auto stays = [&](std::uint32_t first, std::uint32_t end) {
       ++taken[first];
       --taken[end];
@@ -318,7 +326,8 @@ class Offloading {
       const auto [last, fresh] = before.try_emplace(access.page, a);
       const std::uint32_t since = std::exchange(last->second, a);
       if (access.returns) away.emplace_back(since, a);
-      // A page is fetched while the previous access runs; further pages of the same work, after that.
+      // A page is fetched while the previous access runs; further pages of the same work, after
+      // that.
       const std::uint32_t work = first_of_work(pool, a);
       const std::uint32_t first = fresh ? a : access.returns ? std::max(since + 1, work == a ? a - 1 : work) : since + 1;
       stays(first, a + 1);
@@ -374,7 +383,8 @@ class Offloading {
 
   void make_nodes() {
     std::map<std::uint32_t, std::vector<const Saved*>> leaving;    // by the position of a forward
-    std::map<std::uint32_t, std::vector<Returning>> returning;    // by the position of the first reader
+    // By the position of the first reader.
+    std::map<std::uint32_t, std::vector<Returning>> returning;
     for (const Saved& saved : saved_) {
       const Page& page = pages_[saved.page];
       const std::uint32_t first = access_of(page, saved.forward).stay;
@@ -455,8 +465,10 @@ class Offloading {
   std::vector<std::uint32_t> page_of_;   // per chunk and instance
   std::vector<std::uint32_t> position_;  // in the global order
   std::vector<Saved> saved_;
-  std::vector<const directive::Offload*> line_of_bucket_;              // that names its optimizer state
-  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // copies, by the node before or after which they are in the order
+  // that names its optimizer state
+  std::vector<const directive::Offload*> line_of_bucket_;
+  // Copies, by the node before or after which they are in the order.
+  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;
   StreamId stream_;
 };
 

@@ -35,7 +35,8 @@ class Ordering {
  private:
   const WorkGraph& graph() const { return pending_.connected(); }
 
-  /// Applies the orders and computes an order of all chunks that agrees with them. False after a report.
+  /// Applies the orders and computes an order of all chunks that agrees with them. False after a
+  /// report.
   bool claim() {
     const auto apply = [&] {
       roles_.emplace(dag_, claimed_sets(strategy_));
@@ -50,8 +51,8 @@ class Ordering {
     return compute_.has_value();
   }
 
-  /// Messages are numbered in the order of their producers, or of their names in an order: both follow from the compute orders alone. False after
-  /// a report.
+  /// Messages are numbered in the order of their producers, or of their names in an order: both
+  /// follow from the compute orders alone. False after a report.
   bool order_messages() {
     const auto follow = [&] {
       after_ = chains(graph(), *roles_, compute_->nodes);

@@ -15,7 +15,8 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-/// Maximum number of edges visited in the search for the shortest cycle; then the shortest found so far is shown.
+/// Maximum number of edges visited in the search for the shortest cycle; then the shortest found so
+/// far is shown.
 constexpr std::size_t kSearchBound = 20'000'000;
 /// Maximum number of reported ranks of a cycle.
 constexpr std::size_t kMaxRanks = 8;
@@ -115,7 +116,8 @@ struct Disagreement {
   std::uint32_t claim, other;
 };
 
-/// If every claim contains the whole cycle, one of them reverses some edge: otherwise one order would contain the cycle.
+/// If every claim contains the whole cycle, one of them reverses some edge: otherwise one order
+/// would contain the cycle.
 std::optional<Disagreement> disagreement(const WorkGraph& graph, const OrderClaims& claims, const std::vector<std::uint32_t>& cycle) {
   std::vector<bool> reached;
   std::vector<std::uint32_t> queue;

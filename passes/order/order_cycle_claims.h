@@ -27,7 +27,8 @@ class OrderClaims {
 
   /// The first claim that puts `to` directly after `from`. kNone: no claim does.
   std::uint32_t of_edge(std::uint32_t from, std::uint32_t to) const;
-  /// The end of a message that runs on the devices of the claim, the only one that its order can name; other units have one end.
+  /// The end of a message that runs on the devices of the claim, the only one that its order can
+  /// name; other units have one end.
   dag::NodeId member(std::uint32_t unit, std::uint32_t claim) const;
   /// The operation that names the work of a unit, in this claim if possible.
   LocId loc(std::uint32_t unit, std::uint32_t claim) const;

@@ -87,7 +87,8 @@ class Deadlock {
     return found->second;
   }
 
-  /// Finds the claimed units that the unit of a place waits for, through communication and work without an order.
+  /// Finds the claimed units that the unit of a place waits for, through communication and work
+  /// without an order.
   void find_wishes(Step place) {
     const auto number = static_cast<std::uint32_t>(wishes_.size());
     wishes_.emplace_back();
@@ -95,7 +96,8 @@ class Deadlock {
       const std::uint32_t other = place_before(claim, want);
       wishes_[number].push_back({want, other});
     };
-    for (const Step& step : steps_[place.unit]) wish(step.unit, step.claim);  // replicas whose orders differ
+    // Replicas whose orders differ.
+    for (const Step& step : steps_[place.unit]) wish(step.unit, step.claim);
     std::vector<std::uint32_t> queue{place.unit};
     for (std::size_t i = 0; i < queue.size(); ++i) {
       for (const std::uint32_t need : needs_.of(queue[i])) {
@@ -106,7 +108,8 @@ class Deadlock {
     }
   }
 
-  /// The shortest cycle through a place with fewer than `bound` ranks, if there is one; 0: no bound.
+  /// The shortest cycle through a place with fewer than `bound` ranks, if there is one; 0: no
+  /// bound.
   std::vector<Standing> through(std::uint32_t start, std::size_t bound) const {
     struct Reached {
       std::uint32_t place, from, want;
@@ -142,7 +145,8 @@ class Deadlock {
   std::vector<std::vector<std::uint32_t>> owners_;  // per unit: the claims whose orders contain it
   std::vector<std::vector<Step>> steps_;            // per unit: the stuck steps directly before it
   Adjacency needs_;                                 // per unit: the stuck units that it needs
-  std::vector<std::uint32_t> seen_;                 // per unit: the last place whose search reached it
+  // Per unit: the last place whose search reached it.
+  std::vector<std::uint32_t> seen_;
   std::vector<Step> places_;
   std::map<Step, std::uint32_t> number_;            // of a place
   std::vector<std::vector<Wish>> wishes_;           // per place
@@ -156,7 +160,8 @@ bool one_name(const Dag& dag) {
   });
 }
 
-/// `BI2.0`, `F0` if the rank has only one region; communication is named by the producer of its values, `F0.send`, `B.reduce`.
+/// `BI2.0`, `F0` if the rank has only one region; communication is named by the producer of its
+/// values, `F0.send`, `B.reduce`.
 std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
   const Node* work = &node;
   while (!work->chunk.valid()) work = &dag.node(dag.inputs_of(dag.adding_member(*work)).front().source.node);

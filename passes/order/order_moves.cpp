@@ -69,12 +69,13 @@ class Search {
   Search(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph) : dag_(dag), claims_(claims), graph_(graph) {}
 
   std::optional<std::string> find(std::span<const Standing> cycle) {
-    // The cycle contains, per rank, an order edge from the operation at which it is stuck to one that another rank waits for: a move that breaks the
-    // cycle moves one of these.
+    // The cycle contains, per rank, an order edge from the operation at which it is stuck to one
+    // that another rank waits for: a move that breaks the cycle moves one of these.
     for (std::size_t i = 0; i < cycle.size(); ++i) {
       const Standing& next = cycle[(i + 1) % cycle.size()];
       if (cycle[i].want == next.at) continue;  // the rank is stuck at it
-      const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;  // moving communication is tried before moving work
+      // Moving communication is tried before moving work.
+      const bool named = graph_.sort(next.at) != WorkGraph::Sort::work;
       if (named) {
         if (auto text = move(next.claim, next.at, true)) return text;
       }
@@ -135,8 +136,8 @@ class Search {
     return reached;
   }
 
-  /// `later`: moves the unit after the last operation of the claim that it needs; else before the first operation that needs it. If the order without
-  /// the unit is illegal, no place is legal.
+  /// `later`: moves the unit after the last operation of the claim that it needs; else before the
+  /// first operation that needs it. If the order without the unit is illegal, no place is legal.
   std::optional<std::string> move(std::uint32_t claim, std::uint32_t unit, bool later) {
     if (++tries_ > kMaxTries) return std::nullopt;
     const bool chunk = graph_.sort(unit) == WorkGraph::Sort::work;
@@ -165,7 +166,8 @@ class Search {
     return "in the order of `" + claims_.rank_text(claim) + "`, move `" + moved + "`";
   }
 
-  /// A line that is written once may run many times: swaps two consecutive operations of the text everywhere.
+  /// A line that is written once may run many times: swaps two consecutive operations of the text
+  /// everywhere.
   std::optional<std::string> swap_lines(std::uint32_t claim, std::uint32_t wanted, std::uint32_t at) {
     if (++tries_ > kMaxTries) return std::nullopt;
     const SourceRange first = range(at, claim), second = range(wanted, claim);

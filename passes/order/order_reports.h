@@ -11,7 +11,8 @@
 
 namespace piper::passes {
 
-/// Work, a message or a reduction of gradients as an order names it: `F stage[1] mb[0]`, `F stage[0].send mb[0]`, `B stage[0].reduce`. Other nodes by their names.
+/// Work, a message or a reduction of gradients as an order names it: `F stage[1] mb[0]`,
+/// `F stage[0].send mb[0]`, `B stage[0].reduce`. Other nodes by their names.
 std::string work_text(const dag::Dag& dag, dag::NodeId node);
 
 /// An operation in the order of a rank.
@@ -37,7 +38,8 @@ class OrderReports {
   void claims_too_much(const directive::RankSteps& rank, dag::NodeId node);
   void lacks_work(const directive::RankSteps& rank, const std::vector<dag::NodeId>& missing);
 
-  /// The operation names `node`, which runs on other devices; `wider`: on some of the rank's devices.
+  /// The operation names `node`, which runs on other devices; `wider`: on some of the rank's
+  /// devices.
   void elsewhere(const RankOp& at, dag::NodeId node, bool wider);
   /// The operation names `node`, which `first` names already.
   void repeated(const RankOp& at, dag::NodeId node, LocId first);
@@ -49,9 +51,11 @@ class OrderReports {
   void repeated_communication(const RankOp& at, LocId first);
   /// The all-gather of parameters that `node` reads is named after it.
   void gathered_late(const RankOp& at, dag::NodeId node, LocId where);
-  /// Communication that one rank names after some work, and another rank with the same work elsewhere; null: nowhere.
+  /// Communication that one rank names after some work, and another rank with the same work
+  /// elsewhere; null: nowhere.
   void named_apart(const RankOp& at, const std::vector<dag::NodeId>& behind, const directive::RankSteps& other, const RankOp* other_at, const std::vector<dag::NodeId>& other_behind);
-  /// An all-gather of this rank and one in the order of replicas serve overlapping but different work.
+  /// An all-gather of this rank and one in the order of replicas serve overlapping but different
+  /// work.
   void gathered_differently(const directive::RankSteps& rank, const dag::Dag::GatherInterval& gather, const dag::Dag::GatherInterval& other);
 
  private:

@@ -142,8 +142,9 @@ class Table {
     }
   }
 
-  /// The operation that a chunk continues; the number of operations if it begins one. The `R`s of several chunks alternate with their backwards, and
-  /// become one operation before the backward, unless named communication that they may need waits for a chunk of the backward.
+  /// The operation that a chunk continues; the number of operations if it begins one. The `R`s of
+  /// several chunks alternate with their backwards, and become one operation before the backward,
+  /// unless named communication that they may need waits for a chunk of the backward.
   std::size_t operation_of(const OrdersTable::Op& segment, std::vector<OrdersTable::Op>& ops, std::vector<std::vector<NodeId>>& nodes) const {
     const std::size_t none = ops.size();
     if (none == 0 || !beside(ops.back(), segment)) return none;
@@ -219,8 +220,8 @@ class Table {
     out_.placement = std::move(placed_);
   }
 
-  /// A region whose segments are placed or ordered separately runs as several operations with one name. A backward has the number
-  /// of its forward.
+  /// A region whose segments are placed or ordered separately runs as several operations with one
+  /// name. A backward has the number of its forward.
   void number_parts(std::vector<OrdersTable::Op>& ops) const {
     const auto name = [](const OrdersTable::Op& op) { return std::tie(op.pass, op.region, op.mb, op.slice); };
     const auto chunk = [&](const OrdersTable::Op& op) { return std::min(dag_.node(op.first).chunk, dag_.node(op.last).chunk); };
@@ -233,8 +234,9 @@ class Table {
     }
   }
 
-  /// The DAG has members of a group in the order in which they run; the table has them in written order: by the locations of their calls, outermost
-  /// first. The first locations that differ are in the same body.
+  /// The DAG has members of a group in the order in which they run; the table has them in written
+  /// order: by the locations of their calls, outermost first. The first locations that differ are
+  /// in the same body.
   void members_in_text_order(std::vector<OrdersTable::Op>& ops) const {
     const auto before = [&](const OrdersTable::Op& a, const OrdersTable::Op& b) {
       const std::vector<SourceRange> x = dag_.context->locations.frames(a.loc), y = dag_.context->locations.frames(b.loc);
@@ -257,9 +259,12 @@ class Table {
   const SegmentTexts texts_;
   OrdersTable out_;
   std::vector<std::array<std::uint32_t, kPasses>> segments_;  // per stage and pass: its chunks
-  std::vector<bool> waited_for_;                     // per node: communication that an order names comes after it
-  std::vector<bool> leaves_, returns_;               // per node: copies of its outputs and of its inputs
-  std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it contains
+  // Per node: communication that an order names comes after it.
+  std::vector<bool> waited_for_;
+  // Per node: copies of its outputs and of its inputs.
+  std::vector<bool> leaves_, returns_;
+  // Per device set with chunks: the rows that it contains.
+  std::vector<std::vector<std::uint32_t>> rows_of_;
   std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage
   bool single_ = true;
 };

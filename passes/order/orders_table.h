@@ -1,9 +1,10 @@
 #pragma once
-// The order of work on every rank as plain data, for `show orders` and `show grid` (docs/cli.md section 4 has the JSON).
+// The order of work on every rank as plain data, for `show orders` and `show grid` (docs/cli.md
+// section 4 has the JSON).
 //
-// Rows are the ranks that the orders claim, with replicas collapsed; for ranks without an order, the distinct device sets that run chunks.
-// Consecutive chunks of one stage, pass and instance are one operation. `R`s that alternate with the chunks of their backward are one operation
-// before it.
+// Rows are the ranks that the orders claim, with replicas collapsed; for ranks without an order,
+// the distinct device sets that run chunks. Consecutive chunks of one stage, pass and instance are
+// one operation. `R`s that alternate with the chunks of their backward are one operation before it.
 
 #include <cstdint>
 #include <optional>
@@ -19,14 +20,21 @@ struct OrdersTable {
   struct Op {
     Pass pass = Pass::F;
     std::string region;                   // `stage[2]`, `block[1].rest[0]`: the text of a selector
-    bool part_of_stage = false;           // the region has further coordinates: `stage[0].block[1]`, `left[0].stage[0]`
+    // The region has further coordinates: `stage[0].block[1]`, `left[0].stage[0]`.
+    bool part_of_stage = false;
     std::optional<std::uint32_t> stage;   // with a single partition
-    std::uint32_t mb = 0;                 // over the whole batch: copy 1 continues where copy 0 ends
+    // Over the whole batch: copy 1 continues where copy 0 ends.
+    std::uint32_t mb = 0;
     std::uint32_t copy = 0, slice = 0;
-    std::optional<std::uint32_t> part;    // if the row has several with this name, pass and instance (segments, or two calls): its number among them
-    bool offloads = false, fetches = false;  // its outputs are offloaded after it; its inputs are fetched
-    bool alternates = false;              // R whose chunks run between those of the following backward
-    std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members are in text order
+    // If the row has several with this name, pass and instance (segments, or two calls): its number
+    // among them.
+    std::optional<std::uint32_t> part;
+    // Its outputs are offloaded after it; its inputs are fetched.
+    bool offloads = false, fetches = false;
+    // R whose chunks run between those of the following backward.
+    bool alternates = false;
+    // Overlap group, numbered per rank from 0; members are in text order.
+    std::optional<std::uint32_t> group;
     DeviceSetId devices;
     LocId loc;
     dag::NodeId first, last;              // its chunks, as they run
@@ -35,12 +43,15 @@ struct OrdersTable {
   struct Row {
     DeviceSetId devices;
     std::vector<Op> ops;
-    std::vector<dag::NodeId> nodes;                     // chunks of the operations, one after the other
+    // Chunks of the operations, one after the other.
+    std::vector<dag::NodeId> nodes;
   };
   std::vector<Row> rows;                                // ascending by coordinates
   std::uint32_t stages = 0;                             // 0: no single partition
   std::uint32_t microbatches = 1;
-  std::vector<std::vector<std::uint32_t>> placement;    // per copy: the row of every stage; empty: there is no single one, and every operation has its devices
+  // Per copy: the row of every stage; empty: there is no single one, and every operation has its
+  // devices.
+  std::vector<std::vector<std::uint32_t>> placement;
 };
 
 /// `dag` is at level ordered or above.

@@ -16,7 +16,8 @@ struct Cell {
   std::vector<std::uint32_t> sets;
 };
 
-/// Sets that fix the same axes: a device is in at most one of them, found by its coordinates on these axes.
+/// Sets that fix the same axes: a device is in at most one of them, found by its coordinates on
+/// these axes.
 struct Pattern {
   std::vector<std::size_t> fixed;
   std::map<std::vector<std::int32_t>, std::uint32_t> sets;
@@ -58,7 +59,8 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
   cells = std::move(kept);
 }
 
-/// Per device set, whether nodes, owners of buckets or claims use it, or it is one of `more`. Bytes, because writing a bit would also read it.
+/// Per device set, whether nodes, owners of buckets or claims use it, or it is one of `more`.
+/// Bytes, because writing a bit would also read it.
 std::vector<std::uint8_t> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<std::uint8_t> used(dag.device_sets.size(), false);
   for (const Node& node : dag.nodes) {
@@ -134,7 +136,8 @@ std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& pattern
   const std::vector<std::vector<std::int32_t>> classes = classes_of(mesh, patterns);
   std::vector<Cell> cells = product(classes);
   for (Cell& cell : cells) cell.sets = sets_holding(patterns, cell.at);
-  // kWhole would be ambiguous beside an axis on which it means "any coordinate without a role of its own".
+  // kWhole would be ambiguous beside an axis on which it means "any coordinate without a role of
+  // its own".
   const std::size_t axes = classes.size();
   std::vector<bool> mixed(axes);
   for (std::size_t i = 0; i < axes; ++i) mixed[i] = classes[i].size() > 1 && classes[i].back() == DeviceSet::kWhole;

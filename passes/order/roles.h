@@ -1,8 +1,9 @@
 #pragma once
-// Roles: classes of devices that run the same work. Partition refinement over the device sets in use; no loop over devices.
+// Roles: classes of devices that run the same work. Partition refinement over the device sets in
+// use; no loop over devices.
 //
-// Guarantees: every device of the mesh belongs to exactly one role, two devices of one role are in the same sets, and the numbering is by
-// coordinates, so it is a function of the sets alone.
+// Guarantees: every device of the mesh belongs to exactly one role, two devices of one role are in
+// the same sets, and the numbering is by coordinates, so it is a function of the sets alone.
 //
 //   mesh cluster(pp: 2, dp: 64), sets cluster[pp: 0] and cluster[pp: 1]   ->   roles pp0, pp1
 
@@ -53,11 +54,14 @@ class RoleNodes {
 
  private:
   std::vector<std::uint32_t> first_;   // per role, one more
-  std::vector<DeviceSetId> devices_;   // per node, in a compact table, because the order visits nodes at random; invalid: no role runs it
+  // Per node, in a compact table, because the order visits nodes at random; invalid: no role runs
+  // it.
+  std::vector<DeviceSetId> devices_;
   std::vector<dag::NodeId> nodes_;
 };
 
-/// The position in `at` (coordinates of all roles) of the role of a device: the matching one with the most fixed coordinates.
+/// The position in `at` (coordinates of all roles) of the role of a device: the matching one with
+/// the most fixed coordinates.
 std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates);
 
 }  // namespace piper::passes

@@ -118,7 +118,8 @@ class Assignment {
     const auto add = [&](const auto& self, const Node& node) -> void {
       NodeId last;
       for (const Input& input : dag_.inputs_of(node)) {
-        if (std::exchange(last, input.source.node) == input.source.node) continue;  // all parameters of one bucket
+        // All parameters of one bucket.
+        if (std::exchange(last, input.source.node) == input.source.node) continue;
         const Node& source = dag_.node(input.source.node);
         if (runs_body(source.kind)) chunks.push_back(source.chunk);
         if (source.subject.bucket().valid()) self(self, source);
@@ -214,8 +215,8 @@ class Assignment {
     return count;
   }
 
-  /// Ranks with more streams than the runtime has get their default ones pooled: 32 for messages, 8 for collectives. Messages of one route
-  /// stay together, so that they are numbered as before.
+  /// Ranks with more streams than the runtime has get their default ones pooled: 32 for messages, 8
+  /// for collectives. Messages of one route stay together, so that they are numbered as before.
   bool pool_crowded(const Communicators& made, std::size_t first_default) {
     std::vector<std::size_t> count = streams_per_role(made);
     if (std::all_of(count.begin(), count.end(), [](std::size_t n) { return n <= kMaxStreams; })) return true;

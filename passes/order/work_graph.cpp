@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// For each chunk, the chunks whose values its forward reads, which is the same for all instances. A message has the chunk that
-/// made it.
+/// For each chunk, the chunks whose values its forward reads, which is the same for all instances.
+/// A message has the chunk that made it.
 std::vector<std::vector<ChunkId>> forward_sources(const Dag& dag, const WorkTable& work) {
   std::vector<std::vector<ChunkId>> sources(dag.chunks.size());
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
@@ -45,9 +45,10 @@ std::vector<std::vector<ChunkId>> forward_sources(const Dag& dag, const WorkTabl
   return sources;
 }
 
-/// The order of the passes, also without a value between them, so that the legality of a schedule does not depend on which gradients are empty. The
-/// backward of an instance comes after its forward, its `BW` after its `BI`, and backwards are in the reverse order of forwards. An edge without a
-/// value only orders; nothing is sent for it.
+/// The order of the passes, also without a value between them, so that the legality of a schedule
+/// does not depend on which gradients are empty. The backward of an instance comes after its
+/// forward, its `BW` after its `BI`, and backwards are in the reverse order of forwards. An edge
+/// without a value only orders; nothing is sent for it.
 void add_order_of_passes(const Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
   const WorkTable work(dag);
   const std::size_t instances = Instances(dag).size();

@@ -1,11 +1,12 @@
 #pragma once
-// The DAG as a graph of units: a node, or all members of a matched communication contracted to one point. Flat adjacency for passes that
-// order work.
+// The DAG as a graph of units: a node, or all members of a matched communication contracted to one
+// point. Flat adjacency for passes that order work.
 //
-// Units are numbered by their first node. An in-place sum is no unit; its readers depend on all of its terms. Edges are those of this step: data and
-// grad (a parameter is read from the previous step), and the order of the passes, whether or not a value flows: F of an instance before R, R before B
-// or BI, BI before BW; and if F of one chunk is before F of another, the reverse for B or BI. Loads, sums, updates and reports may be missing
-// (surround.h).
+// Units are numbered by their first node. An in-place sum is no unit; its readers depend on all of
+// its terms. Edges are those of this step: data and grad (a parameter is read from the previous
+// step), and the order of the passes, whether or not a value flows: F of an instance before R, R
+// before B or BI, BI before BW; and if F of one chunk is before F of another, the reverse for B or
+// BI. Loads, sums, updates and reports may be missing (surround.h).
 //
 //   WorkGraph graph(dag);
 //   std::vector<std::uint32_t> order = topological_order(graph, chains);
@@ -53,7 +54,8 @@ class WorkGraph {
   /// The sort of a unit, in a compact table, because orders visit nodes at random.
   enum class Sort : std::uint8_t { work, whole_backward, load, count, communication, end_of_step };
   Sort sort(std::uint32_t unit) const { return sort_[unit] == Sort::whole_backward ? Sort::work : sort_[unit]; }
-  /// Duration at unit costs; a count takes one, so that order by time is topological for communication that reads it.
+  /// Duration at unit costs; a count takes one, so that order by time is topological for
+  /// communication that reads it.
   std::uint32_t duration(std::uint32_t unit) const {
     return sort_[unit] == Sort::whole_backward ? 2 : sort_[unit] == Sort::load || sort_[unit] == Sort::communication ? 0 : 1;
   }
@@ -83,7 +85,8 @@ class WorkGraph {
 /// A graph that another thread may still be making. Its units are known early, its edges late.
 class PendingWorkGraph {
  public:
-  /// To be called once. If it throws (lack of memory or Cancelled), waiters throw the same exception.
+  /// To be called once. If it throws (lack of memory or Cancelled), waiters throw the same
+  /// exception.
   void make(const dag::Dag& dag) {
     try {
       graph_.number(dag);
@@ -120,7 +123,8 @@ class PendingWorkGraph {
   std::atomic<bool> failed_ = false;  // set after failure_
 };
 
-/// A topological order of the units of the graph and `more`, first come first served; incomplete if there is a cycle.
+/// A topological order of the units of the graph and `more`, first come first served; incomplete if
+/// there is a cycle.
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more);
 /// The same, with the ASAP start time of each unit at unit costs.
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start);

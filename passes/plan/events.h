@@ -1,8 +1,10 @@
 #pragma once
-// Events: the orderings between the streams of one rank that data and memory require and other orderings do not imply.
+// Events: the orderings between the streams of one rank that data and memory require and other
+// orderings do not imply.
 //
-// An action waits for the end of actions on other streams, in the same step or in the one before. An ordering that follows from stream order and
-// earlier waits gets none. Linear: one vector of stream positions per action.
+// An action waits for the end of actions on other streams, in the same step or in the one before.
+// An ordering that follows from stream order and earlier waits gets none. Linear: one vector of
+// stream positions per action.
 
 #include <cstdint>
 #include <span>
@@ -31,13 +33,15 @@ struct Events {
 /// Chooses the events of one rank after the other; its large tables are allocated once.
 class WaitChooser {
  public:
-  /// `slots`: actions in issue order; positions count up per stream. `needs` of action i are [first_need[i], first_need[i + 1]): at distance 0 earlier
-  /// actions. The result is valid until the next call.
+  /// `slots`: actions in issue order; positions count up per stream. `needs` of action i are
+  /// [first_need[i], first_need[i + 1]): at distance 0 earlier actions. The result is valid until
+  /// the next call.
   const Events& choose(std::span<const Slot> slots, std::size_t streams, std::span<const std::uint32_t> first_need, std::span<const Need> needs);
 
  private:
-  /// Per action: how many actions of each stream have ended when it starts, in the second pass with those of the previous step. Rows are padded, so
-  /// that they are copied and merged by vector instructions.
+  /// Per action: how many actions of each stream have ended when it starts, in the second pass with
+  /// those of the previous step. Rows are padded, so that they are copied and merged by vector
+  /// instructions.
   class Clocks {
    public:
     /// A row is written before it is read.
@@ -65,7 +69,8 @@ class WaitChooser {
   std::vector<std::int32_t> count_;                // per stream: its actions
   std::vector<std::uint32_t> last_;                // per stream: its last action
   std::vector<std::uint32_t> previous_;            // per action: the one before it in its stream
-  std::vector<Need> sorted_;                       // needs of one action and distance, the latest first
+  // Needs of one action and distance, the latest first.
+  std::vector<Need> sorted_;
   Clocks same_, next_;                             // of the first step, and of the one after
   std::vector<std::uint32_t> first_same_, waits_same_;  // per action, one more; waits within a step
 };

@@ -17,8 +17,8 @@ struct Block {
   std::int64_t offset = 0, bytes = 0;
 };
 
-/// Free blocks below `top`, never adjacent. The smallest that fits is taken, the lowest of equal ones. Few blocks are in a sorted list, many in
-/// trees.
+/// Free blocks below `top`, never adjacent. The smallest that fits is taken, the lowest of equal
+/// ones. Few blocks are in a sorted list, many in trees.
 class FreeList {
  public:
   std::int64_t take(std::int64_t bytes) {

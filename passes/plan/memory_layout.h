@@ -4,8 +4,9 @@
 //   std::vector<Lifetime> values = {{1024, 0, 3}, {1024, 4, 6}, {2048, 1, 5}};
 //   lay_out(values)   ->   bytes 3072, live 3072; the first two share offset 0
 //
-// Best fit in the order of first use; if that wastes more than 1/50 and there are not too many values, also by falling size, and the
-// smaller result is taken. Near-linear: the number of free blocks at one time stays small.
+// Best fit in the order of first use; if that wastes more than 1/50 and there are not too many
+// values, also by falling size, and the smaller result is taken. Near-linear: the number of free
+// blocks at one time stays small.
 
 #include <cstdint>
 #include <span>
@@ -26,7 +27,9 @@ struct LiveRange {
 
 struct LayoutSize {
   std::int64_t bytes = 0;  // the end of the highest value
-  std::int64_t live = 0;   // the largest sum of aligned sizes at one time: no layout is smaller. Reserved bytes do not count
+  // The largest sum of aligned sizes at one time: no layout is smaller. Reserved bytes do not
+  // count.
+  std::int64_t live = 0;
 };
 
 /// Fills the offsets. `values` ascend by `first`.

@@ -26,8 +26,9 @@ std::vector<std::uint32_t> places(const Dag& dag) {
   return place;
 }
 
-/// Numbers units by the global order, but messages by their producer, or by the place where an order names them: the global order may delay a message
-/// of one communicator for those of another, and messages were divided among communicators by their producers.
+/// Numbers units by the global order, but messages by their producer, or by the place where an
+/// order names them: the global order may delay a message of one communicator for those of another,
+/// and messages were divided among communicators by their producers.
 std::vector<std::uint32_t> positions(const Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> place) {
   std::vector<std::uint64_t> key(graph.units());  // place of the producer, then its own
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {

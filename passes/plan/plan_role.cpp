@@ -14,7 +14,8 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-constexpr std::int64_t kHost = std::int64_t{1} << 60;  // in the search for waits, offsets of the arena on the host start far beyond those of the device
+// In the search for waits, offsets of the arena on the host start far beyond those of the device.
+constexpr std::int64_t kHost = std::int64_t{1} << 60;
 constexpr std::int64_t kScalarBytes = 64;  // PiperScalars of runtime/abi.h
 
 /// A value of this step in the arena.
@@ -51,8 +52,8 @@ class RoleProjection {
   }
 
  private:
-  /// An input with its source as an action of this role; for an in-place sum the action of its last term; kNone: a parameter without an update in
-  /// this program.
+  /// An input with its source as an action of this role; for an in-place sum the action of its last
+  /// term; kNone: a parameter without an update in this program.
   struct Source {
     std::uint32_t action = kNone;
     std::uint32_t output = 0;
@@ -183,8 +184,9 @@ class RoleProjection {
     accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
   }
 
-  /// The bytes that a message reads are free when it has arrived. The next inputs and outputs get other bytes, so that work continues meanwhile; this
-  /// costs one more message per direction in the arena.
+  /// The bytes that a message reads are free when it has arrived. The next inputs and outputs get
+  /// other bytes, so that work continues meanwhile; this costs one more message per direction in
+  /// the arena.
   void keep_what_is_sent() {
     next_work_.resize(nodes_.size());
     const auto count = static_cast<std::uint32_t>(nodes_.size());
@@ -273,8 +275,8 @@ class RoleProjection {
     if (next_position_.size() < 2) return;
     group_accesses();
     find_predecessors();
-    // Gradients of a bucket are written again only after their reduction in the previous step, or after their update if only the reduction writes
-    // them.
+    // Gradients of a bucket are written again only after their reduction in the previous step, or
+    // after their update if only the reduction writes them.
     reduction_.assign(dag_.buckets.size(), kNone);
     update_.assign(dag_.buckets.size(), kNone);
     offload_.assign(dag_.buckets.size(), kNone);
@@ -293,12 +295,14 @@ class RoleProjection {
     std::size_t value = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
-      // Terms of a sum are made one after the other on one stream, so a wait for the last one covers all.
+      // Terms of a sum are made one after the other on one stream, so a wait for the last one
+      // covers all.
       for (const Source& input : inputs(a)) {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (is_recv(node.kind)) need_window(a);
-      // If nothing on the rank reads the gathered parameters, no other wait orders the next update after the all-gather.
+      // If nothing on the rank reads the gathered parameters, no other wait orders the next update
+      // after the all-gather.
       if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone) need(a, gather_[node.subject.bucket().index()], 1);
       if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
@@ -306,7 +310,8 @@ class RoleProjection {
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && live_ranges_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
-          // One action may write one small value per rank into the bytes of one earlier value, which has one access per microbatch.
+          // One action may write one small value per rank into the bytes of one earlier value,
+          // which has one access per microbatch.
           const Need before = predecessors_[i];
           if (std::exchange(reported_[2 * before.action + before.distance], a) == a) continue;
           for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1]; ++k) {
@@ -359,7 +364,8 @@ class RoleProjection {
       number += count;
       distance = 1;
     }
-    if (number < communicator.window) return;  // more than a step ahead: the reader of this very message comes first
+    // More than a step ahead: the reader of this very message comes first.
+    if (number < communicator.window) return;
     const NodeId reader = facts_.communicators.first_reader[communicator.comms[number - communicator.window].index()];
     if (reader.valid()) need(action, action_of(reader), distance);
   }
@@ -374,7 +380,8 @@ class RoleProjection {
     for (const auto& [value, action] : accesses_) access_[next_access_[value]++] = action;
   }
 
-  /// Cells between the offsets at which values begin or end. There are few distinct offsets. Returns their number.
+  /// Cells between the offsets at which values begin or end. There are few distinct offsets.
+  /// Returns their number.
   std::size_t number_cells() {
     cuts_.clear();
     cell_.clear();
@@ -428,7 +435,8 @@ class RoleProjection {
   const Dag& dag_;
   const Residences& residences_;
   NodePolls polls_{dag_.context->cancellation};
-  std::vector<std::uint32_t> action_of_;       // per node: its action; valid only for the role's own nodes
+  // Per node: its action; valid only for the role's own nodes.
+  std::vector<std::uint32_t> action_of_;
 
   // For the current role.
   std::span<const NodeId> nodes_;
@@ -448,23 +456,28 @@ class RoleProjection {
   llvm::DenseMap<NodeId, std::uint32_t> value_of_sum_;  // of full gradients until their reduction
   std::vector<Value> values_;                  // ascending by the action that writes them
   std::vector<LiveRange> live_ranges_;            // per value
-  std::vector<std::uint32_t> next_work_;       // per action: the next one that runs a body, or the last of the step
+  // Per action: the next one that runs a body, or the last of the step.
+  std::vector<std::uint32_t> next_work_;
 
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action
+  // (value, action), ascending by action.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;
   std::vector<std::uint32_t> first_access_, next_access_, access_;
-  std::vector<std::int64_t> cuts_;             // where values begin or end, in units of the alignment
+  // where values begin or end, in units of the alignment
+  std::vector<std::int64_t> cuts_;
   llvm::DenseMap<std::int64_t, std::uint32_t> cell_;
   std::vector<std::uint32_t> first_cell_, end_cell_;  // per value
   std::vector<std::uint32_t> holder_;          // per cell: the value that had it last
   std::vector<bool> this_step_;                // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
   std::vector<Need> predecessors_;             // `action` is a value here
-  // Per bucket: the actions that reduce it, update it, gather its parameters after that, and offload its optimizer state.
+  // Per bucket: the actions that reduce it, update it, gather its parameters after that, and
+  // offload its optimizer state.
   std::vector<std::uint32_t> reduction_, update_, gather_, offload_;
   std::vector<bool> touched_;                  // per bucket
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;
-  std::vector<std::uint32_t> reported_;  // per value and distance: the last action that waits for accesses to it
+  // Per value and distance: the last action that waits for accesses to it.
+  std::vector<std::uint32_t> reported_;
   WaitChooser chooser_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Projection of the ordered DAG onto one role: its actions, the memory of their operands, and their waits.
+// Projection of the ordered DAG onto one role: its actions, the memory of their operands, and their
+// waits.
 
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@ struct SharedFacts {
   const Communicators& communicators;
   Residences residences;
   std::vector<std::int64_t> workspaces;  // per node: bytes of scratch
-  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the order step before it
+  // Sorted: a communication that an order names, the chunk of the order step before it.
+  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;
 };
 
 /// Plans one role after the other; its large tables are allocated once. Each thread has its own.
@@ -27,7 +29,8 @@ class RolePlanner {
  public:
   explicit RolePlanner(const SharedFacts& facts);
   ~RolePlanner();
-  /// `nodes`: those of the role, in the global order; `buckets`: those that it owns. Fills everything except name and coordinates.
+  /// `nodes`: those of the role, in the global order; `buckets`: those that it owns. Fills
+  /// everything except name and coordinates.
   dag::Role plan(std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
 
  private:

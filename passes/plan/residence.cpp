@@ -77,7 +77,8 @@ void Residences::measure() {
     const Node& node = dag_.nodes[n];
     first_bytes_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     if (runs_body(node.kind) || makes_no_value(node)) continue;
-    // Outputs from other members, in their order; computed at once, because a query per output would search for its member.
+    // Outputs from other members, in their order; computed at once, because a query per output
+    // would search for its member.
     if (is_recv(node.kind) || gathers_lists(node.kind)) {
       for (const NodeId member : dag_.comms[node.comm.index()].members) {
         if (is_recv(dag_.node(member).kind)) continue;
@@ -100,7 +101,8 @@ Residence Residences::of(Port port) const {
   if (runs_body(node.kind)) return {BufferClass::activations, port, {}, 0, body_bytes_[node.body.index()][port.index]};
   if (adds_in_place(node.kind)) return of_sum(port);
   const BucketId bucket = node.subject.bucket();
-  if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index)) return of(dag_.inputs_of(node).back().source);  // in place
+  // In place.
+  if (writes_state(node.kind) && dag_.is_optimizer_state(node, port.index)) return of(dag_.inputs_of(node).back().source);
   if (gathers_shards(node.kind) && dag_.shards_parameters(dag_.buckets[bucket.index()])) {
     const BucketLayout& whole = layout(bucket);
     return {BufferClass::gathered, {port.node, 0}, {}, whole.parameter_bytes(whole.offsets[port.index]), whole.parameter_bytes(whole.elements)};
@@ -121,7 +123,8 @@ Residence Residences::state(BufferClass cls, BucketState state, BucketId bucket,
   return {cls, {}, bucket, layout(bucket).offset(state, position), layout(bucket).extent(state)};
 }
 
-/// Full gradients of a sharded bucket live until their reduction; other gradients, and shards, are state.
+/// Full gradients of a sharded bucket live until their reduction; other gradients, and shards, are
+/// state.
 Residence Residences::of_sum(Port port) const {
   const Node& sum = dag_.node(port.node);
   const BucketId bucket = sum.subject.bucket();

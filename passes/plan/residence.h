@@ -1,6 +1,6 @@
 #pragma once
-// The memory of values: the value or state in whose bytes an output is stored on its devices. Buffers, operands and sizes of a plan follow from
-// this alone.
+// The memory of values: the value or state in whose bytes an output is stored on its devices.
+// Buffers, operands and sizes of a plan follow from this alone.
 //
 //   F.stage0.mb0:1        activations: itself
 //   B.stage0.mb1:2        gradients of bucket stage0.0 from byte 512 on, added: the second term of accumulate.stage0.0:1, which is there
@@ -26,8 +26,8 @@ struct Residence {
   bool adds = false;        // a term of a sum after the first
 };
 
-/// For a DAG without edges between devices, which must outlive this. Orders and streams are not read, because another thread may be writing them.
-/// Queries are thread-safe.
+/// For a DAG without edges between devices, which must outlive this. Orders and streams are not
+/// read, because another thread may be writing them. Queries are thread-safe.
 class Residences {
  public:
   explicit Residences(const dag::Dag& dag);
@@ -57,11 +57,14 @@ class Residences {
   std::vector<dag::BucketLayout> layouts_;
   std::vector<dag::BucketPosition> params_;
   std::vector<std::vector<std::int64_t>> body_bytes_;  // per body and output
-  std::vector<std::uint32_t> first_bytes_;             // per node, one more: into bytes_, for nodes without a body
+  // Per node, one more: into bytes_, for nodes without a body.
+  std::vector<std::uint32_t> first_bytes_;
   std::vector<std::int64_t> bytes_;                    // of outputs that are values of the step
-  std::vector<std::uint32_t> first_term_;              // per node: into terms_; kNone: none of its outputs is a term
+  // Per node: into terms_; kNone: none of its outputs is a term.
+  std::vector<std::uint32_t> first_term_;
   std::vector<Term> terms_;                            // per output of the other nodes
-  llvm::DenseSet<std::pair<std::uint32_t, std::uint32_t>> shared_;  // outputs that are reduced over devices and also read otherwise
+  // Outputs that are reduced over devices and also read otherwise.
+  llvm::DenseSet<std::pair<std::uint32_t, std::uint32_t>> shared_;
 };
 
 }  // namespace piper::passes

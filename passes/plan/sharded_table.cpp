@@ -98,8 +98,8 @@ std::vector<ShardedTraffic> sharded_traffic(const Dag& dag) {
     share.flat = flat;
     share.reduce = reduce;
     const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes, owners = static_cast<std::int64_t>(bucket.owners.size()), devices = devices_of(dag, bucket);
-    // A ring of k sends Psi (k - 1) for a reduce-scatter or an all-gather, and twice that for an all-reduce; shards of Psi / k are all-reduced
-    // over the remaining axes.
+    // A ring of k sends Psi (k - 1) for a reduce-scatter or an all-gather, and twice that for an
+    // all-reduce; shards of Psi / k are all-reduced over the remaining axes.
     const std::int64_t cut = dag.extent(flat), rest = dag.extent(reduce & ~flat) * owners;
     const std::int64_t rings = devices / owners / cut;
     share.parameters += bytes;

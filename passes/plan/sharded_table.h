@@ -1,9 +1,11 @@
 #pragma once
-// State and traffic of buckets beside the formulas of ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054; docs/layouts.md section 3). Printed by `show
-// memory` and `show comm` below their tables if buckets are sharded.
+// State and traffic of buckets beside the formulas of ZeRO (Rajbhandari et al. 2020, arXiv
+// 1910.02054; docs/layouts.md section 3). Printed by `show memory` and `show comm` below their
+// tables if buckets are sharded.
 //
-// The formulas use the bytes of parameters, the number of devices that shard them, and how often a plan reduces and gathers; the planned bytes are
-// those of buffers and messages. They differ by padding.
+// The formulas use the bytes of parameters, the number of devices that shard them, and how often a
+// plan reduces and gathers; the planned bytes are those of buffers and messages. They differ by
+// padding.
 
 #include <array>
 #include <cstdint>
@@ -34,8 +36,10 @@ struct ShardedTraffic {
   AxisMask flat = 0, reduce = 0;
   bool frozen = false;                  // only gathered
   std::int64_t parameters = 0;          // of the buckets, at one owner each
-  std::int64_t rings = 0;               // number of rings of k devices that move a bucket, at all owners; the maximum over buckets
-  double sums = 0, gathers = 0;         // how often a bucket is reduced and gathered at one owner, on average over the bytes
+  // Number of rings of k devices that move a bucket, at all owners; the maximum over buckets.
+  std::int64_t rings = 0;
+  // How often a bucket is reduced and gathered at one owner, on average over the bytes.
+  double sums = 0, gathers = 0;
   std::array<std::int64_t, 2> formula{};  // sums, gathers
   std::array<std::int64_t, 2> planned{};
 };

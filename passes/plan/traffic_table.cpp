@@ -66,7 +66,8 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
     // Each of n devices sends (n - 1) / n of the bucket.
     case CommOp::reduce_scatter:
     case CommOp::all_gather: return groups * (members - 1) * contributed;
-    // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
+    // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds
+    // as much.
     case CommOp::all_reduce: return groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size()));
   }
   return 0;

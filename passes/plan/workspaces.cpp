@@ -11,7 +11,8 @@ using namespace dag;
 
 namespace {
 
-/// Computes a workspace once for all bodies that run the same code, for all norms, and for all buckets of equal parameters.
+/// Computes a workspace once for all bodies that run the same code, for all norms, and for all
+/// buckets of equal parameters.
 class Workspaces {
  public:
   Workspaces(const Dag& dag, const WorkspaceBytes& ask) : dag_(dag), ask_(ask), of_body_(dag.bodies.size(), kUnknown) {}
@@ -60,7 +61,8 @@ class Workspaces {
   std::vector<std::int64_t> of_body_;
   std::unordered_map<std::size_t, std::vector<BodyId>> by_hash_;
   std::int64_t norm_ = kUnknown;
-  std::vector<std::tuple<NodeKind, AxisMask, std::vector<tensor::Type>, std::int64_t>> buckets_;  // there are few kinds of buckets
+  // There are few kinds of buckets.
+  std::vector<std::tuple<NodeKind, AxisMask, std::vector<tensor::Type>, std::int64_t>> buckets_;
 };
 
 }  // namespace

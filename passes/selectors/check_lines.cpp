@@ -142,7 +142,8 @@ class LineCheck {
 bool check_lines(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const std::size_t errors = sink.error_count();
   for (const directive::Directive& directive : strategy.directives) directive::check_numbers(directive, sink);
-  // Later checks use these numbers to count parts, and indices of untrimmed orders may not exist in the program.
+  // Later checks use these numbers to count parts, and indices of untrimmed orders may not exist in
+  // the program.
   if (sink.error_count() > errors || !check_trims(strategy, nameable.context, sink)) return false;
   llvm::DenseSet<Symbol> uncertain;
   check_partitions(nameable, strategy, uncertain, sink);

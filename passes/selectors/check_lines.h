@@ -1,10 +1,11 @@
 #pragma once
-// Checks the lines of a strategy: errors of a directive by itself or beside others of its kind, independent of the place of its
-// work.
+// Checks the lines of a strategy: errors of a directive by itself or beside others of its kind,
+// independent of the place of its work.
 //
 //   stream p2p: stage[0]; replicate model over tp   ->   P4303 (`stage[0]` is work), P3040 (the mesh has no axis `tp`)
 //
-// Runs once, before any pass uses the lines; errors that passes report follow from the model and the DAG.
+// Runs once, before any pass uses the lines; errors that passes report follow from the model and
+// the DAG.
 
 #include <string_view>
 #include <vector>

@@ -55,8 +55,8 @@ class Claims {
 
   const DeviceSet& set(const RankSteps& rank) const { return strategy_.device_sets[rank.devices]; }
 
-  /// Records claims of `b` that intersect one of `a`. All claims of `a` have the same whole axes, and so do those of `b`; `open`: axes
-  /// that are whole in one of the two.
+  /// Records claims of `b` that intersect one of `a`. All claims of `a` have the same whole axes,
+  /// and so do those of `b`; `open`: axes that are whole in one of the two.
   void meet(const std::vector<Claim>& a, const std::vector<Claim>& b, AxisMask open) {
     std::map<std::vector<std::int32_t>, Claim> first;
     const auto fixed_by_both = [&](const Claim& claim) {

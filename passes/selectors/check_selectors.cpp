@@ -64,7 +64,8 @@ class Names {
     for (const directive::Directive& directive : strategy.directives) {
       const auto* partition = std::get_if<directive::Partition>(&directive);
       if (partition == nullptr || !nameable.of_model) continue;
-      std::vector<bool>& parts = exists_[partition->into.name];  // for a name that the model has too, the model's indices are used
+      // For a name that the model has too, the model's indices are used.
+      std::vector<bool>& parts = exists_[partition->into.name];
       parts.resize(std::max<std::size_t>(parts.size(), partition->into.extent), true);
     }
     regions_ = texts(nameable.context);
@@ -110,7 +111,8 @@ class NameCheck {
   llvm::DenseSet<Symbol> take_unknown() { return std::move(unknown_); }
 
  private:
-  static constexpr std::size_t kEnough = 1000;  // maximum number of errors, because the user sees only a page
+  // Maximum number of errors, because the user sees only a page.
+  static constexpr std::size_t kEnough = 1000;
 
   void check(const UsedCoordinate& used, std::span<const std::string_view> known) {
     if (sink_.error_count() > errors_ + kEnough || is_the_model(nameable_, used.name, used.all)) return;
@@ -130,7 +132,8 @@ class NameCheck {
     if (wrong != used.indices.end() && !has_no_work(used, *wrong)) report_missing_index(sink_, used.place(), name, *wrong, exists->size());
   }
 
-  /// Reports and returns true if the model has the region, or the one of that index, and a step has no work of it.
+  /// Reports and returns true if the model has the region, or the one of that index, and a step has
+  /// no work of it.
   bool has_no_work(const UsedCoordinate& used, std::optional<std::uint32_t> index) {
     const auto find_in = [&](const llvm::DenseMap<Symbol, Nameable::Name>& regions) -> const Nameable::Name* {
       const auto found = regions.find(used.name);

@@ -26,8 +26,8 @@ struct UsedCoordinate {
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
 };
 
-/// Calls `each(UsedCoordinate)` for all selectors except those of partitions, and `each_order(order)` for orders, directive by
-/// directive.
+/// Calls `each(UsedCoordinate)` for all selectors except those of partitions, and
+/// `each_order(order)` for orders, directive by directive.
 template <typename Each, typename EachOrder>
 void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrder each_order) {
   const auto selectors = [&](std::span<const directive::Selector> targets, LocId loc, bool cuts) {
@@ -57,16 +57,18 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
   });
 }
 
-/// The names of regions and dimensions that directives use, those of partitions' parts first, then in the order of their first uses. Work in no
-/// region of these names is loose.
+/// The names of regions and dimensions that directives use, those of partitions' parts first, then
+/// in the order of their first uses. Work in no region of these names is loose.
 std::vector<Symbol> names_used(const directive::Strategy& strategy);
 /// The names of regions whose loose work a selector names; `model` for loose work of the model.
 llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strategy);
 
-/// Reports names that are neither regions nor dimensions, once each, and indices that none of that name has; the parts of partitions are those that
-/// their lines make. `uncertain`: names whose lines are refused, so that their indices are unknown. Returns the unknown names.
+/// Reports names that are neither regions nor dimensions, once each, and indices that none of that
+/// name has; the parts of partitions are those that their lines make. `uncertain`: names whose
+/// lines are refused, so that their indices are unknown. Returns the unknown names.
 llvm::DenseSet<Symbol> check_names(const Nameable& nameable, const directive::Strategy& strategy, const llvm::DenseSet<Symbol>& uncertain, DiagnosticSink& sink);
-/// Reports selectors whose parts exist while no work has all of them; runs once the model is partitioned. False if there are any.
+/// Reports selectors whose parts exist while no work has all of them; runs once the model is
+/// partitioned. False if there are any.
 bool check_parts_meet(const Nameable& nameable, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -1,5 +1,6 @@
 #pragma once
-// Names that lines may use before work is split: the regions of a model, or of the chunks of a DAG, and the samples of the batch.
+// Names that lines may use before work is split: the regions of a model, or of the chunks of a DAG,
+// and the samples of the batch.
 //
 //   model gpt with block 0..3, batch of 32   ->   regions `gpt`: {0}, `block`: {0, 1, 2, 3}; 32 samples
 
@@ -26,8 +27,10 @@ struct Nameable {
   Batch batch;
   llvm::DenseMap<Symbol, Name> regions;
   std::vector<RegionId> innermost;  // the distinct paths of all work
-  llvm::DenseMap<Symbol, Nameable::Name> without_loss;  // regions of operations that no loss needs; one may be in `regions`, too
-  llvm::DenseMap<Symbol, Nameable::Name> integer_names;  // regions that only rename integers, which is no work; likewise
+  // Regions of operations that no loss needs; one may be in `regions`, too.
+  llvm::DenseMap<Symbol, Nameable::Name> without_loss;
+  // Regions that only rename integers, which is no work; likewise.
+  llvm::DenseMap<Symbol, Nameable::Name> integer_names;
 
   /// Whether work in the region has a coordinate; all work has `model`.
   bool has(RegionId region, const directive::Coordinate& coordinate) const;

@@ -304,7 +304,8 @@ template <typename IsIn>
 bool Selection::adds_up(const Node& collective, const IsIn& is_in) const {
   NodeId last;
   for (const Input& input : dag_.inputs_of(collective)) {
-    if (std::exchange(last, input.source.node) == input.source.node) continue;  // all parameters of one bucket
+    // All parameters of one bucket.
+    if (std::exchange(last, input.source.node) == input.source.node) continue;
     const Node& source = dag_.node(input.source.node);
     if (runs_body(source.kind) ? is_in(source) : source.subject.bucket().valid() && adds_up(source, is_in)) return true;
   }
@@ -365,7 +366,8 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
   candidates.push_back("model");
   for (const directive::CommClass part : {directive::CommClass::send, directive::CommClass::recv, directive::CommClass::reduce, directive::CommClass::gather}) parts.push_back(directive::part_name(part));
   std::string_view best;
-  for (const std::size_t most : {std::size_t{1}, name.size() / 2}) {  // a misspelt part is nearer than a region with a very different name
+  // A misspelt part is nearer than a region with a very different name.
+  for (const std::size_t most : {std::size_t{1}, name.size() / 2}) {
     if (best.empty()) best = nearest_name(name, candidates, most);
     if (best.empty()) best = nearest_name(name, parts, most);
   }

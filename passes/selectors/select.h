@@ -1,9 +1,11 @@
 #pragma once
 // Finds the chunks, instances and nodes that a selector or an operation of an order names.
 //
-// A selector is a conjunction: coordinates are looked up among the split dimensions first, then among the region names on a chunk's path
-// (the innermost of that name counts); a missing coordinate means all. `R.rest` means the chunks whose innermost region is R. Lookups read tables
-// by name and index, so an operation of an order that names one instance costs a few reads, independent of the size of the DAG.
+// A selector is a conjunction: coordinates are looked up among the split dimensions first, then
+// among the region names on a chunk's path (the innermost of that name counts); a missing
+// coordinate means all. `R.rest` means the chunks whose innermost region is R. Lookups read tables
+// by name and index, so an operation of an order that names one instance costs a few reads,
+// independent of the size of the DAG.
 //
 //   Selection selection(dag);
 //   std::vector<dag::NodeId> nodes;
@@ -69,11 +71,12 @@ class WorkTable {
 
 class Selection {
  public:
-  /// `dag` must outlive the selection; its chunks and dimensions must stay, and its compute nodes from the first call of `nodes` on (inputs may
-  /// change, nodes may be appended).
+  /// `dag` must outlive the selection; its chunks and dimensions must stay, and its compute nodes
+  /// from the first call of `nodes` on (inputs may change, nodes may be appended).
   explicit Selection(const dag::Dag& dag);
 
-  /// The chunks, ascending, and the instances (row-major over the dimensions) of a selector. Valid until the next call.
+  /// The chunks, ascending, and the instances (row-major over the dimensions) of a selector. Valid
+  /// until the next call.
   struct Found {
     std::span<const dag::ChunkId> chunks;
     std::span<const std::uint32_t> instances;
@@ -81,7 +84,8 @@ class Selection {
   /// Nothing if no work has all coordinates.
   std::optional<Found> find(const directive::Selector& selector);
   std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op);
-  /// Nothing after reporting missing loose work, or parts without common work. Names and indices must exist.
+  /// Nothing after reporting missing loose work, or parts without common work. Names and indices
+  /// must exist.
   std::optional<Found> find(const directive::Selector& selector, DiagnosticSink& sink);
   std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink);
 
@@ -96,13 +100,16 @@ class Selection {
     dag::ChunkId chunk;
     std::uint32_t instance = 0;
   };
-  /// Operations share their coordinates, so the meaning is computed once. Valid until the next call.
+  /// Operations share their coordinates, so the meaning is computed once. Valid until the next
+  /// call.
   const Named& named(const directive::Order& order, const directive::OrderOp& op);
 
-  /// Appends the compute nodes of an operation of an order, by chunk and instance. False after reporting that there are none.
+  /// Appends the compute nodes of an operation of an order, by chunk and instance. False after
+  /// reporting that there are none.
   bool nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
-  /// Appends the nodes of a selector: compute nodes, or with a part the communication of the chunks and instances: sends of their outputs,
-  /// receives of their inputs, reductions of gradients to which they contribute, gathers of parameters of which they make gradients.
+  /// Appends the nodes of a selector: compute nodes, or with a part the communication of the chunks
+  /// and instances: sends of their outputs, receives of their inputs, reductions of gradients to
+  /// which they contribute, gathers of parameters of which they make gradients.
   bool nodes(const directive::Selector& selector, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
 
   const Instances& instances() const { return instances_; }
@@ -110,8 +117,8 @@ class Selection {
   const WorkTable& work();
 
  private:
-  /// Whether a selection contains work that contributes to a collective of a bucket, directly or through reduce_scatters, sums
-  /// and updates.
+  /// Whether a selection contains work that contributes to a collective of a bucket, directly or
+  /// through reduce_scatters, sums and updates.
   template <typename IsIn>
   bool adds_up(const dag::Node& collective, const IsIn& is_in) const;
   struct Term {
@@ -143,7 +150,8 @@ class Selection {
   std::span<const dag::ChunkId> chunks_of(const Term& term, std::vector<dag::ChunkId>& scratch) const;
   /// Reports why no work has all terms.
   void report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
-  /// Reports that the last term names loose work that does not exist, or a segment that does not exist; false if both exist.
+  /// Reports that the last term names loose work that does not exist, or a segment that does not
+  /// exist; false if both exist.
   bool report_rest(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
   std::string text(std::span<const Term> terms) const;
   std::span<const Term> terms_of(const directive::Order& order, const directive::OrderOp& op);
@@ -158,14 +166,15 @@ class Selection {
   std::vector<Meaning> meanings_;  // per symbol
   std::optional<WorkTable> work_;
   const directive::Order* named_order_ = nullptr;
-  std::vector<Named> named_;       // per coordinate of that order; set at the first one of an operation
+  // Per coordinate of that order; set at the first one of an operation.
+  std::vector<Named> named_;
   std::vector<Term> terms_;
   std::vector<dag::ChunkId> chunks_, scratch_, merged_;
   std::vector<std::uint32_t> found_instances_, next_;
 };
 
-/// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint; `model` is the name of the train's model if it is
-/// known.
+/// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint;
+/// `model` is the name of the train's model if it is known.
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model = {});
 
 /// Reports an index that a name does not have; it has those below `size`.
@@ -180,7 +189,8 @@ void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work,
 /// Whether work in `region` has a coordinate; all work has `model`.
 bool has_coordinate(const RegionTable& regions, const Context& context, RegionId region, const directive::Coordinate& coordinate);
 
-/// `stage[1] mb[0]`, with the pass before and the part after it if it names them; `model` without coordinates.
+/// `stage[1] mb[0]`, with the pass before and the part after it if it names them; `model` without
+/// coordinates.
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols);
 
 }  // namespace piper::passes

@@ -14,7 +14,8 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 }  // namespace
 
-/// Bytes of a value; for a shard of a bucket or of its state those of all shards, of which `fraction_of` is one device's fraction.
+/// Bytes of a value; for a shard of a bucket or of its state those of all shards, of which
+/// `fraction_of` is one device's fraction.
 double ActionSeconds::bytes_of(Port port) const {
   const Node& maker = dag_.node(port.node);
   const double bytes = static_cast<double>(dag_.output_type(port).bytes());
@@ -80,13 +81,15 @@ AxisMask ActionSeconds::crossed(const Comm& comm) const {
   return crossed;
 }
 
-/// A ring of n devices takes 2 (n - 1) steps of 1/n of the bytes for an all-reduce, half of them for a reduce-scatter or an all-gather, and n - 1
-/// steps for a gather of lists. Over several links each step takes as long as on the slowest.
+/// A ring of n devices takes 2 (n - 1) steps of 1/n of the bytes for an all-reduce, half of them
+/// for a reduce-scatter or an all-gather, and n - 1 steps for a gather of lists. Over several links
+/// each step takes as long as on the slowest.
 TransferTime ActionSeconds::transfer(const Comm& comm) const {
   const Node& front = dag_.node(comm.members.front());
   double bytes = 0;
   for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
-  if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which is there
+  // Optimizer state, which is there.
+  if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});
   const auto members = static_cast<double>(comm.members.size());
   double joined = members;
   for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {

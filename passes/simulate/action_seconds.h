@@ -1,5 +1,6 @@
 #pragma once
-// The durations of a plan's actions on a machine: for work the time of its operations and bytes, for communication that of a ring.
+// The durations of a plan's actions on a machine: for work the time of its operations and bytes,
+// for communication that of a ring.
 //
 //   const ActionSeconds seconds(dag, costs);
 //   seconds.work(node) / speed, seconds.transfer(comm).seconds()
@@ -28,9 +29,11 @@ class ActionSeconds {
   /// On a device of speed 1. `rates`: if the device states none, those of the costs apply.
   double work(const dag::Node& node, const DeviceRates& rates) const;
   TransferTime transfer(const dag::Comm& comm) const;
-  /// The axes along which devices take part in a communication, and those on which its members differ.
+  /// The axes along which devices take part in a communication, and those on which its members
+  /// differ.
   AxisMask crossed(const dag::Comm& comm) const;
-  /// Bytes that a node reads; contributions to a sum count once, because they share one accumulator.
+  /// Bytes that a node reads; contributions to a sum count once, because they share one
+  /// accumulator.
   double bytes_of(const dag::Node& node) const;
 
  private:

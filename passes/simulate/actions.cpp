@@ -22,7 +22,8 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 constexpr std::size_t kClasses = static_cast<std::size_t>(BufferClass::scalars) + 1;
 
-/// Actions are numbered over all ranks, which are classes of devices. An activity of the clock is one of them, or all members of a communication.
+/// Actions are numbered over all ranks, which are classes of devices. An activity of the clock is
+/// one of them, or all members of a communication.
 class Simulation {
  public:
   Simulation(const Dag& dag, const ActionCosts& costs)
@@ -71,8 +72,8 @@ class Simulation {
 
   const Role& role_of(std::uint32_t rank) const { return plan_.roles[classes_[rank].role]; }
 
-  /// Devices that differ on an axis that all members have whole and that takes no part in the communication run separate
-  /// instances of it.
+  /// Devices that differ on an axis that all members have whole and that takes no part in the
+  /// communication run separate instances of it.
   std::uint32_t instance_of(const DeviceClass& device, const Comm& comm) const {
     std::uint32_t instance = 0;
     for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
@@ -190,7 +191,8 @@ class Simulation {
     }
   }
 
-  /// The actions of this step whose ends an action waits for, except the previous one of its stream.
+  /// The actions of this step whose ends an action waits for, except the previous one of its
+  /// stream.
   template <typename Visit>
   void for_each_wait(std::uint32_t r, std::uint32_t a, const Visit& visit) const {
     const Role& role = role_of(r);
@@ -320,7 +322,8 @@ class Simulation {
 
   // ---- memory
 
-  /// The time at which an action's outputs become live: for a communication when it is issued, before its partner arrives.
+  /// The time at which an action's outputs become live: for a communication when it is issued,
+  /// before its partner arrives.
   double posted(std::uint32_t r, std::uint32_t a, std::uint32_t before_in_stream) const {
     const std::uint32_t first = first_action_[r];
     double time = before_in_stream == kNone ? 0 : times_.finish[activity_[first + before_in_stream]];
@@ -334,7 +337,8 @@ class Simulation {
     std::size_t cls;
   };
 
-  /// A value is live from the start of its writer (for a receive, from its issue) to the end of its last reader.
+  /// A value is live from the start of its writer (for a receive, from its issue) to the end of its
+  /// last reader.
   std::vector<Change> changes(std::uint32_t r) const {
     const Role& role = role_of(r);
     std::vector<std::uint32_t> before(role.actions.size(), kNone);
@@ -413,7 +417,8 @@ class Simulation {
   Timeline out_;
   std::vector<MachineDevice> devices_;       // per rank
   std::vector<std::uint32_t> first_action_;  // per rank, one more
-  llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> activity_of_;  // by communication and instance
+  // By communication and instance.
+  llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> activity_of_;
   std::vector<CommId> comm_;                 // per activity; invalid: work
   std::vector<TransferTime> transfer_;       // per activity, for communications
   std::vector<std::uint32_t> activity_;      // per action

@@ -1,12 +1,14 @@
 #pragma once
-// The simulator of plans: each role issues its actions on their streams, waits for the events of the plan and for its partners, with the durations of
-// work and messages on a machine (docs/execution.md sections 3 and 8).
+// The simulator of plans: each role issues its actions on their streams, waits for the events of
+// the plan and for its partners, with the durations of work and messages on a machine
+// (docs/execution.md sections 3 and 8).
 //
 //   const Timeline timeline = simulate_actions(dag, action_costs(dag, {.flops = 1e12}));
 //   timeline.ranks[0].peak_bytes <= timeline.ranks[0].planned_bytes
 //
-// Simulates one step, at whose begin the previous step is over. A communication begins when all of its members have arrived; it occupies the lane
-// from then on, and before that its rank waits. Ranks are classes of equal devices: without a machine the roles. Instances of a communication on
+// Simulates one step, at whose begin the previous step is over. A communication begins when all of
+// its members have arrived; it occupies the lane from then on, and before that its rank waits.
+// Ranks are classes of equal devices: without a machine the roles. Instances of a communication on
 // equal devices are simulated once.
 
 #include <optional>
@@ -17,20 +19,26 @@
 
 namespace piper::passes {
 
-/// The rates of a device and its links; work takes the time of its operations plus that of the bytes it moves.
+/// The rates of a device and its links; work takes the time of its operations plus that of the
+/// bytes it moves.
 struct MachineRates {
   double flops = 40e9;      // one core of a server
   double bytes = 10e9;
   double latency = 5e-6;    // seconds before the first byte of a message arrives
   double bandwidth = 10e9;  // bytes per second of a link
-  bool states_flops = false, states_bytes = false, states_bandwidth = false;  // stated rates, not the default ones
+  // Stated rates, not the default ones.
+  bool states_flops = false, states_bytes = false, states_bandwidth = false;
 };
 
 struct ActionCosts {
   MachineRates rates;
-  std::vector<double> body;  // measured seconds of one run of each body, on a device of speed 1; negative: its operations and bytes at the rates
-  std::vector<double> work;  // measured seconds of other actions, per node; negative: by the rates; empty: none measured
-  std::optional<Machine> machine;  // its axes are those of the mesh; none: equal devices, and links of `rates`
+  // Measured seconds of one run of each body, on a device of speed 1; negative: its operations and
+  // bytes at the rates.
+  std::vector<double> body;
+  // Measured seconds of other actions, per node; negative: by the rates; empty: none measured.
+  std::vector<double> work;
+  // Its axes are those of the mesh; none: equal devices, and links of `rates`.
+  std::optional<Machine> machine;
 };
 
 /// By the op table.
@@ -40,7 +48,8 @@ ActionCosts action_costs(const dag::Dag& dag, const MachineRates& rates);
 struct AssumedRates {
   bool flops = false, bytes = false;
   const char* kind = nullptr;  // a device at the peaks of its data sheet: no efficiency is stated
-  std::vector<std::string> links;  // axes of a machine without a link that communication of the plan crosses
+  // Axes of a machine without a link that communication of the plan crosses.
+  std::vector<std::string> links;
 };
 AssumedRates assumed_rates(const dag::Dag& dag, const ActionCosts& costs);
 

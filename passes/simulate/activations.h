@@ -1,6 +1,7 @@
 #pragma once
-// Live activations per device: the values that F keeps or R recomputes are on the devices of F or R until they go to those of the backward, and there
-// until the backward, or both of its halves, have read them.
+// Live activations per device: the values that F keeps or R recomputes are on the devices of F or R
+// until they go to those of the backward, and there until the backward, or both of its halves, have
+// read them.
 //
 //   Activations activations(dag, shares, costs);
 //   held += activations.from_start(forward);          // as fractions of the values that the F of all chunks of a rank keeps
@@ -21,14 +22,15 @@ class Activations {
 
   /// Activations that F or R adds on its devices; 0 for a backward.
   double from_start(const dag::Node& node) const;
-  /// Activations freed at the end of a node: for F and R those sent to other devices, for a backward those of which it is the
-  /// last reader.
+  /// Activations freed at the end of a node: for F and R those sent to other devices, for a
+  /// backward those of which it is the last reader.
   double until_finish(const dag::Node& node) const;
   /// Activations that arrive for a backward from F or R on other devices.
   void arrivals(const dag::Node& backward, const std::function<void(dag::NodeId maker, double part)>& each) const;
 
  private:
-  /// The fraction of a chunk's activations that an F or R makes, or of which a backward is the last reader.
+  /// The fraction of a chunk's activations that an F or R makes, or of which a backward is the last
+  /// reader.
   double part(const dag::Node& node) const;
   dag::NodeId sibling(const dag::Node& node, Pass pass) const { return work_.at(node.chunk, pass, instances_.position(node.instance)); }
 

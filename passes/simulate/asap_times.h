@@ -1,8 +1,9 @@
 #pragma once
 // ASAP times: every activity starts as soon as all its predecessors have ended.
 //
-// Grids, the measured `bubble`, the times of orders and the simulator read times from here. An activity is anything that takes time: a chunk, a message, an
-// action of a plan. The sequence of one device is given as links from one activity to the next, so there are no devices here.
+// Grids, the measured `bubble`, the times of orders and the simulator read times from here. An
+// activity is anything that takes time: a chunk, a message, an action of a plan. The sequence of
+// one device is given as links from one activity to the next, so there are no devices here.
 //
 //   Network network;                       // 0 takes 1, 1 takes 2 and starts 0.5 after the end of 0
 //   network.duration = {1, 2};
@@ -30,8 +31,10 @@ struct Network {
 struct Times {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<double> start, finish;   // per activity; 0 for one that never starts
-  std::vector<std::uint32_t> cause;    // per activity: the last link to allow its start, the first of equals; kNone: no link
-  std::vector<std::uint32_t> order;    // a topological order of the activities; incomplete if there is a cycle
+  // Per activity: the last link to allow its start, the first of equals; kNone: no link.
+  std::vector<std::uint32_t> cause;
+  // A topological order of the activities; incomplete if there is a cycle.
+  std::vector<std::uint32_t> order;
 
   bool complete() const { return order.size() == start.size(); }
 };
@@ -39,10 +42,11 @@ struct Times {
 /// Polls the context, as all clocks do.
 Times asap_times(const Network& network, const Context& context);
 
-/// A topological traversal, for other graphs and other kinds of time: takes each activity once all its predecessors are taken, first come first
-/// served. A State has `missing`, the number of links into it that were not followed yet; `leave(graph, activity)` returns the value for its
-/// successors, and `arrive(graph, left, link)` receives it. `follow(activity, to)` calls `to(successor, link)` for each link. Returns the activities
-/// in this order.
+/// A topological traversal, for other graphs and other kinds of time: takes each activity once all
+/// its predecessors are taken, first come first served. A State has `missing`, the number of links
+/// into it that were not followed yet; `leave(graph, activity)` returns the value for its
+/// successors, and `arrive(graph, left, link)` receives it. `follow(activity, to)` calls
+/// `to(successor, link)` for each link. Returns the activities in this order.
 template <typename Graph, typename State, typename Follow>
 std::vector<std::uint32_t> take_in_order(const Graph& graph, std::vector<State>& states, const Follow& follow) {
   std::vector<std::uint32_t> order;

@@ -43,7 +43,8 @@ void DeviceClasses::single_out(std::size_t axis, const std::vector<bool>& single
   }
 }
 
-/// Splits parts that occur in a mixed group of neighbours and elsewhere, because their devices share links differently.
+/// Splits parts that occur in a mixed group of neighbours and elsewhere, because their devices
+/// share links differently.
 void DeviceClasses::split_mixed_blocks(std::size_t axis, std::uint32_t block) {
   std::vector<std::uint32_t>& part = part_[axis];
   for (std::size_t first = 0; first < part.size(); first += block) {

@@ -149,8 +149,8 @@ class FairSharing {
     for (const std::uint32_t activity : over_) end(activity);
   }
 
-  /// Computes rates (max-min fair): the slowest links determine the rates of their users first, the others share the remaining
-  /// bandwidth.
+  /// Computes rates (max-min fair): the slowest links determine the rates of their users first, the
+  /// others share the remaining bandwidth.
   void find_rates() {
     std::fill(load_.begin(), load_.end(), 0);
     left_ = sharing_.capacity;
@@ -197,7 +197,8 @@ class FairSharing {
   std::vector<std::uint32_t> transfers_;               // per rank: the number of running transfers
   std::vector<Moving> moving_;
   bool moving_changed_ = false;
-  std::vector<double> load_, left_;                    // per link: devices of transfers without a rate, and the unassigned bandwidth
+  // Per link: devices of transfers without a rate, and the unassigned bandwidth.
+  std::vector<double> load_, left_;
   std::vector<std::uint32_t> over_, fixed_;
   Times times_;
   double now_ = 0;

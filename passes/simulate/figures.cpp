@@ -13,7 +13,8 @@ double settled(double part, double whole) {
   return std::abs(part) <= kRounding * whole ? 0 : part;
 }
 
-/// The time at which the input that an entry waited for was made; from then until the start it was on its way.
+/// The time at which the input that an entry waited for was made; from then until the start it was
+/// on its way.
 double made(const Timeline& timeline, std::uint32_t entry) {
   const std::uint32_t cause = timeline.cause[entry];
   if (cause == Timeline::kNone) return timeline.start[entry];
@@ -83,7 +84,8 @@ void fill_figures(Timeline& timeline) {
     rank.idle.data -= rank.idle.imbalance;
     for (double* const part : {&rank.idle.data, &rank.idle.imbalance, &rank.idle.message, &rank.idle.room, &rank.idle.after_last}) *part = settled(*part, timeline.makespan);
   }
-  // The number of ranks grows in proportion to the devices: an idle device counts like one with work.
+  // The number of ranks grows in proportion to the devices: an idle device counts like one with
+  // work.
   const double available = devices > 0 ? ranks * (1 + idle_devices / devices) * timeline.makespan : 0;
   timeline.bubble_makespan = available > 0 ? settled(1 - total / available, 1) : 0;
   timeline.bubble_span = timeline.span > 0 ? settled(1 - most / timeline.span, 1) : 0;

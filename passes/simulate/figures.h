@@ -1,5 +1,6 @@
 #pragma once
-// The figures of a timeline that follow from its entries: idle time, makespan, span, bubbles, critical path (docs/execution.md section 8).
+// The figures of a timeline that follow from its entries: idle time, makespan, span, bubbles,
+// critical path (docs/execution.md section 8).
 
 #include "passes/simulate/timeline.h"
 

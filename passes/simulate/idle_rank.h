@@ -6,7 +6,8 @@
 
 namespace piper::passes {
 
-/// Adds it as the last rank if there are idle devices that no rank has yet (an order may claim them); its `replicas` is their number.
+/// Adds it as the last rank if there are idle devices that no rank has yet (an order may claim
+/// them); its `replicas` is their number.
 void add_idle_rank(Timeline& timeline, const dag::Dag& dag);
 
 }  // namespace piper::passes

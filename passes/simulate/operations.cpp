@@ -88,7 +88,8 @@ class Simulation {
  private:
   // ---- ranks and edges
 
-  /// Ranks with the same work are replicas that an order names one by one. Ranks without work do not count.
+  /// Ranks with the same work are replicas that an order names one by one. Ranks without work do
+  /// not count.
   void count_ranks() {
     std::map<std::vector<NodeId>, std::uint32_t> count;
     std::vector<const std::uint32_t*> of_row;
@@ -226,8 +227,8 @@ class Simulation {
 
   // ---- times
 
-  /// The nodes of each role in the order of the table: that of the DAG except for `R`s of several chunks, and with `as_written` for members of
-  /// groups.
+  /// The nodes of each role in the order of the table: that of the DAG except for `R`s of several
+  /// chunks, and with `as_written` for members of groups.
   std::vector<std::vector<std::uint32_t>> list_order(bool as_written) const {
     std::vector<std::vector<std::uint32_t>> sequences = chunks_of_roles(dag_, graph_, roles_);
     std::vector<std::uint32_t> position;
@@ -274,7 +275,8 @@ class Simulation {
     }
   }
 
-  /// With each operation as a whole, or by chunks if that would deadlock because other ranks work between the chunks.
+  /// With each operation as a whole, or by chunks if that would deadlock because other ranks work
+  /// between the chunks.
   bool find_times(std::vector<std::vector<std::uint32_t>> sequences) {
     rules_.sequences = std::move(sequences);
     for (const bool whole : {true, false}) {
@@ -286,7 +288,8 @@ class Simulation {
     return false;
   }
 
-  /// With members of groups in written order; if that would deadlock, in the order of the plan, which is reported.
+  /// With members of groups in written order; if that would deadlock, in the order of the plan,
+  /// which is reported.
   bool find_times() {
     if (find_times(list_order(true))) return true;
     const std::vector<bool> started = times_->started();
@@ -387,8 +390,8 @@ class Simulation {
     return nodes[at];
   }
 
-  /// The times at which the activations of a row grow and shrink. Units that run together add before they free; each chunk of an `R` is kept only
-  /// for its own backward.
+  /// The times at which the activations of a row grow and shrink. Units that run together add
+  /// before they free; each chunk of an `R` is kept only for its own backward.
   void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
     std::vector<std::pair<double, double>> changes, arrivals;  // time, by how much
     const auto start = [&](NodeId node) { return times_->start(graph_.unit_of(node)); };
@@ -446,7 +449,8 @@ class Simulation {
     rank.end_curve = rank.first_curve + 1;
   }
 
-  /// Members of groups that run chunk by chunk, in each other's gaps, are shown as running together.
+  /// Members of groups that run chunk by chunk, in each other's gaps, are shown as running
+  /// together.
   void join_overlapping() {
     for (const Timeline::Lane& lane : out_.lanes) {
       for (std::uint32_t e = lane.first + 1; e < lane.end; ++e) {
@@ -458,7 +462,8 @@ class Simulation {
 
   // ---- why
 
-  /// The chunk for which a unit waited last, and whether they have no rank in common, so that its value is sent.
+  /// The chunk for which a unit waited last, and whether they have no rank in common, so that its
+  /// value is sent.
   struct Cause {
     std::uint32_t unit = kNone;
     bool apart = false;
@@ -485,7 +490,8 @@ class Simulation {
           out_.why[entry] = Timeline::Why::previous;
           continue;
         }
-        // Work of another rank may be between two chunks of an operation: then the cause is that of its first chunk.
+        // Work of another rank may be between two chunks of an operation: then the cause is that of
+        // its first chunk.
         Cause cause = cause_of(graph_.unit_of(binding_[entry]));
         if (cause.unit != kNone && out_.finish[entry_of_[cause.unit]] > out_.start[entry]) cause = cause_of(graph_.unit_of(out_.operation_of(entry).first));
         if (cause.unit == kNone) continue;

@@ -24,8 +24,8 @@ constexpr std::uint32_t kNoStage = 0xFFFFFFFFu;
 
 double total(std::span<const double> work) { return std::accumulate(work.begin(), work.end(), 0.0); }
 
-/// Work of each chunk in one pass by the op table. A `B` is the sum of its halves; the halves of a chunk without `BI` and `BW` have the weight of its
-/// `B`.
+/// Work of each chunk in one pass by the op table. A `B` is the sum of its halves; the halves of a
+/// chunk without `BI` and `BW` have the weight of its `B`.
 std::vector<double> work_by_cost(const Dag& dag, std::span<const std::int64_t> costs, Pass pass) {
   const auto cost = [&](const Chunk& chunk, Pass of) {
     const BodyId body = chunk.bodies[static_cast<std::size_t>(of)];
@@ -45,7 +45,8 @@ std::vector<double> work_by_cost(const Dag& dag, std::span<const std::int64_t> c
   return work;
 }
 
-/// The same for a chain of links: the gradient that its first link does not make, and the loss after its last one, are no work of a schedule.
+/// The same for a chain of links: the gradient that its first link does not make, and the loss
+/// after its last one, are no work of a schedule.
 std::vector<double> work_by_links(const Dag& dag, Pass pass) {
   std::vector<double> work;
   for (const Chunk& chunk : dag.chunks) {
@@ -84,7 +85,8 @@ std::vector<std::uint32_t> stages_of_chunks(const Dag& dag) {
   return stage;
 }
 
-/// All stages have equal fractions of the work inside stages, and the chunks of a stage divide its fraction by their work.
+/// All stages have equal fractions of the work inside stages, and the chunks of a stage divide its
+/// fraction by their work.
 std::vector<double> parts_of_equal_stages(const std::vector<double>& work, std::span<const std::uint32_t> stage, Pass pass) {
   std::uint32_t stages = 0;
   for (const std::uint32_t own : stage) stages = own == kNoStage ? stages : std::max(stages, own + 1);

@@ -1,6 +1,7 @@
 #pragma once
-// The times of the chunks of an ordered DAG: each role runs its chunks in sequence, each as soon as its inputs are there. All other nodes take no
-// time, except that messages may have a latency, which occupies no device.
+// The times of the chunks of an ordered DAG: each role runs its chunks in sequence, each as soon as
+// its inputs are there. All other nodes take no time, except that messages may have a latency,
+// which occupies no device.
 //
 //   const WorkTimes times(dag, graph, roles, {.cost = costs, .sequences = chunks_of_roles(dag, graph, roles), .runs_with = itself});
 //   times.start(graph.unit_of(node))
@@ -14,11 +15,16 @@
 namespace piper::passes {
 
 struct WorkRules {
-  std::vector<double> cost;                           // per unit; for units that run as one, on the first of them
-  double latency = 0;                                 // of a message, and of an edge between sets without a common device
-  std::vector<std::vector<std::uint32_t>> sequences;  // per role: its units in the order of execution
-  std::vector<std::uint32_t> runs_with;               // per unit: the first of the units that run as one with it; itself if it runs alone
-  std::vector<Link> more;                             // between units: requirements of an order beside the sequences
+  // Per unit; for units that run as one, on the first of them.
+  std::vector<double> cost;
+  // of a message, and of an edge between sets without a common device
+  double latency = 0;
+  // Per role: its units in the order of execution.
+  std::vector<std::vector<std::uint32_t>> sequences;
+  // Per unit: the first of the units that run as one with it; itself if it runs alone.
+  std::vector<std::uint32_t> runs_with;
+  // Between units: requirements of an order beside the sequences.
+  std::vector<Link> more;
 };
 
 /// The chunks of each role, in the order of the DAG.

@@ -20,7 +20,9 @@ namespace {
 struct Use {
   ChunkId chunk;
   DeviceSetId devices;
-  std::optional<AxisMask> axes;  // axes along which its gradients are partial; without gradients those over which its samples are sharded, if it has any
+  // axes along which its gradients are partial; without gradients those over which its samples are
+  // sharded, if it has any.
+  std::optional<AxisMask> axes;
   bool makes_gradient = false;
 };
 
@@ -50,7 +52,8 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
       if (body.outputs[i].kind == PortKind::grad) touch(body.outputs[i].param, summed_axes(dag, {node, i}));
     }
   };
-  std::vector<DeviceSetId> last(dag.bodies.size());  // the passes of a chunk alternate, but their devices rarely change
+  // The passes of a chunk alternate, but their devices rarely change.
+  std::vector<DeviceSetId> last(dag.bodies.size());
   llvm::DenseSet<std::uint64_t> seen;
   for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
     const Node& node = dag.nodes[n];
@@ -65,7 +68,8 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
   return uses;
 }
 
-/// Groups parameters with equal keys, in parameter order; each bucket has the size limit of its first parameter.
+/// Groups parameters with equal keys, in parameter order; each bucket has the size limit of its
+/// first parameter.
 class BucketFiller {
  public:
   explicit BucketFiller(Dag& dag) : dag_(dag) { dag.buckets.clear(); }

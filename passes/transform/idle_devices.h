@@ -14,7 +14,8 @@ namespace piper::passes {
 /// Their numbers in the mesh, ascending. `dag` is placed.
 std::vector<std::uint64_t> idle_devices(const dag::Dag& dag);
 
-/// `pp[2..8]` if they are all devices of some coordinates of one axis; else the first of them by all coordinates.
+/// `pp[2..8]` if they are all devices of some coordinates of one axis; else the first of them by
+/// all coordinates.
 std::string idle_devices_text(const dag::Dag& dag, const std::vector<std::uint64_t>& idle);
 
 }  // namespace piper::passes

@@ -49,10 +49,12 @@ class Placer {
   Selection selection_;
   std::vector<Rule> rules_;
   NodePolls polls_{dag_.context->cancellation};
-  std::vector<std::uint32_t> by_pass_[kPasses];  // rule per (chunk, instance); empty if no rule names the pass
+  // Rule per (chunk, instance); empty if no rule names the pass.
+  std::vector<std::uint32_t> by_pass_[kPasses];
 };
 
-/// On an axis with one device a fixed coordinate and the whole axis are the same set; stored as whole, so that equal sets compare equal.
+/// On an axis with one device a fixed coordinate and the whole axis are the same set; stored as
+/// whole, so that equal sets compare equal.
 DeviceSetId Placer::canonical(DeviceSetId devices) {
   DeviceSet set = dag_.device_sets[devices];
   for (std::size_t i = 0; i < set.at.size(); ++i) {
@@ -98,8 +100,8 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
   return good;
 }
 
-/// A place of `BI` or `BW` has an effect only if an order splits the backward. It is legal if some of its work is split, or if a narrower one
-/// overrides it.
+/// A place of `BI` or `BW` has an effect only if an order splits the backward. It is legal if some
+/// of its work is split, or if a narrower one overrides it.
 bool Placer::check_halves() {
   llvm::DenseSet<LocId> reported;  // a loop may reach the same line again
   for (const Rule& rule : rules_) {
@@ -144,7 +146,8 @@ bool Placer::check_complete() const {
     if (missing < selection_.instances().size()) {
       const Instance instance = selection_.instances().at(first);
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
-        // A dimension is left out if every index is missing: `stage[0] copy[1]` means all microbatches of that copy.
+        // A dimension is left out if every index is missing: `stage[0] copy[1]` means all
+        // microbatches of that copy.
         Instance other = instance;
         bool all = true;
         for (other.at[d] = 0; all && other.at[d] < static_cast<std::int32_t>(dag_.dims[d].extent); ++other.at[d]) all = is_missing(selection_.instances().position(other));
@@ -164,7 +167,8 @@ bool Placer::check_complete() const {
   return false;
 }
 
-/// Reports a line (all of its repetitions in a loop) that other lines of its own schedule override for all of its work.
+/// Reports a line (all of its repetitions in a loop) that other lines of its own schedule override
+/// for all of its work.
 void Placer::report_without_effect() {
   llvm::DenseSet<LocId> effective;
   for (const std::vector<std::uint32_t>& table : by_pass_) {
@@ -249,7 +253,8 @@ DeviceSetId Placer::place_of(std::size_t at, Pass pass) const {
   };
   const std::uint32_t forward = rule(Pass::F);
   std::uint32_t own = rule(pass) == kNoRule ? forward : rule(pass);
-  // A line of the caller without a pass applies to the backward too, and overrides lines of the schedule for it.
+  // A line of the caller without a pass applies to the backward too, and overrides lines of the
+  // schedule for it.
   if (own != forward && forward != kNoRule && !rules_[forward].selector->pass && rules_[forward].place->depth < rules_[own].place->depth) own = forward;
   return own == kNoRule ? DeviceSetId() : rules_[own].devices;
 }

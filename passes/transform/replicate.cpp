@@ -142,7 +142,8 @@ AxisMask Replicator::asked_of(ChunkId chunk) const {
   return asked;
 }
 
-/// A DAG read from text has layouts; on the axes that devices have they must be those of its lines, in the bodies of all passes.
+/// A DAG read from text has layouts; on the axes that devices have they must be those of its lines,
+/// in the bodies of all passes.
 bool Replicator::check_layouts() const {
   llvm::DenseSet<std::pair<std::uint64_t, std::uint32_t>> checked;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
@@ -194,7 +195,8 @@ bool Replicator::set_cuts() {
     }
     if (cuts_[n] != 0 && good) good = check_sharding(dag_.chunks[node.chunk.index()], cuts_[n]);
   }
-  good = good && check_layouts();  // no layout shards samples that depend on each other; that is reported instead
+  // No layout shards samples that depend on each other; that is reported instead.
+  good = good && check_layouts();
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* replicate = std::get_if<Replicate>(&directive);
     if (replicate == nullptr || effective_.contains(replicate) || !good) continue;
@@ -215,12 +217,14 @@ bool Replicator::set_cuts() {
   return good;
 }
 
-/// Edges pair devices by coordinate, so both ends must have the same whole axes and shard their samples alike.
+/// Edges pair devices by coordinate, so both ends must have the same whole axes and shard their
+/// samples alike.
 bool Replicator::check_edges() const {
   struct Misfit {
     NodeId maker, reader;
   };
-  std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // one per pair of chunks; that of the forward, the direction that programs name
+  // One per pair of chunks; that of the forward, the direction that programs name.
+  std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;
   NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     polls.visit();
@@ -269,7 +273,8 @@ void Replicator::warn_of_repeated_work() const {
         .hint("add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long", text(dag_.mesh.axes[a].name));
   }
   if ((repeated & used) == 0) return;
-  std::set<std::vector<Symbol>> reported;  // nearly always one line places or replicates all instances of a region
+  // Nearly always one line places or replicates all instances of a region.
+  std::set<std::vector<Symbol>> reported;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     if (!runs_body(dag_.nodes[n].kind) || (repeated_by(n) & used) == 0) continue;
     const Chunk& chunk = dag_.chunks[dag_.nodes[n].chunk.index()];
@@ -332,7 +337,8 @@ void Replicator::divide_bodies() {
     AxisMask cut = 0;
     BodyId variant;
   };
-  std::vector<Last> last(bodies);  // the passes of a chunk alternate, but their sharding rarely changes
+  // The passes of a chunk alternate, but their sharding rarely changes.
+  std::vector<Last> last(bodies);
   llvm::DenseSet<Symbol> names;
   NodePolls polls(dag_.context->cancellation);
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
@@ -409,7 +415,8 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
 }
 
 directive::Reduce Replicator::reduce_of(const Replicate& replicate) {
-  constexpr directive::Reduce kDefaults[] = {directive::Reduce::step, directive::Reduce::step, directive::Reduce::microbatch, directive::Reduce::unit};  // by `zero`
+  // By `zero`.
+  constexpr directive::Reduce kDefaults[] = {directive::Reduce::step, directive::Reduce::step, directive::Reduce::microbatch, directive::Reduce::unit};
   return replicate.reduce.value_or(kDefaults[replicate.zero]);
 }
 

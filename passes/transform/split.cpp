@@ -112,7 +112,8 @@ class Namings {
         .hint("use `B` alone, or `BI` and `BW`");
   }
 
-  /// Whether the lines of the strategy place that pass of a (chunk, instance) on the rank; true if no line places it.
+  /// Whether the lines of the strategy place that pass of a (chunk, instance) on the rank; true if
+  /// no line places it.
   bool runs(const RankSteps& rank, Pass pass, std::size_t at) {
     if (!places_) places_ = places_of(dag_, strategy_);
     const DeviceSetId place = (*places_)[static_cast<std::size_t>(pass)][at];
@@ -129,7 +130,8 @@ class Namings {
   std::vector<Backward>& backward_;
   std::vector<LocId> named_;      // the last operation that names it
   std::optional<Places> places_;  // computed on demand
-  llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, bool> on_rank_;  // whether a place and a claim have devices in common
+  // Whether a place and a claim have devices in common.
+  llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, bool> on_rank_;
   llvm::DenseSet<LocId> reported_;
 };
 
@@ -143,7 +145,8 @@ bool find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selec
   return !any || Namings(dag, strategy, selection, sink, backward).find();
 }
 
-/// The location of the first `recompute` line of each instance, chunk by chunk, for chunks with saved values. False after reporting.
+/// The location of the first `recompute` line of each instance, chunk by chunk, for chunks with
+/// saved values. False after reporting.
 bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<std::optional<LocId>>& recomputed) {
   const std::size_t errors = sink.error_count();
   for (const Directive& directive : strategy.directives) {
@@ -172,7 +175,8 @@ bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Select
 
 // ---- rewrite
 
-/// Keeps the bodies of passes that some instance has. If all instances have an R, the lean F is the only F.
+/// Keeps the bodies of passes that some instance has. If all instances have an R, the lean F is the
+/// only F.
 void keep_run_bodies(Dag& dag, std::span<const Backward> backward, std::span<const std::optional<LocId>> recomputed) {
   std::vector<bool> used(dag.bodies.size());
   const std::size_t instances = dag.chunks.empty() ? 0 : backward.size() / dag.chunks.size();

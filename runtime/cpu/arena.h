@@ -18,9 +18,11 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena();
 
-  /// Zeroed memory at a 64-byte boundary; with check_memory poisoned instead, its end guarded by a page that cannot be touched.
+  /// Zeroed memory at a 64-byte boundary; with check_memory poisoned instead, its end guarded by a
+  /// page that cannot be touched.
   bool allocate(std::uint64_t bytes, const Options& options);
-  /// Makes the system provide all of the memory now; otherwise the first writer of each page waits for it. Bytes keep their values.
+  /// Makes the system provide all of the memory now; otherwise the first writer of each page waits
+  /// for it. Bytes keep their values.
   void touch();
   unsigned char* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }

@@ -37,7 +37,8 @@ Failure no_more_threads(std::size_t ranks) {
           .hint = "train on fewer devices, or raise the limits on threads and mappings (`ulimit -u`, `vm.max_map_count`)"};
 }
 
-// Prepares tables, counters and flight record of one rank; its arena is allocated but not initialised.
+// Prepares tables, counters and flight record of one rank; its arena is allocated but not
+// initialised.
 std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& options, const PiperJobRank& source, LocalRank& rank) {
   rank.job = &source;
   std::uint64_t arena_bytes = source.program->arena_bytes;
@@ -70,7 +71,8 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const DeviceOptions& op
   return std::nullopt;
 }
 
-/// Touches the arenas' pages and writes the first values of all ranks, on as many threads as the machine has cores.
+/// Touches the arenas' pages and writes the first values of all ranks, on as many threads as the
+/// machine has cores.
 template <typename Stopped>
 void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>> ranks, const Stopped& stopped) {
   std::atomic<std::size_t> next{0};
@@ -202,7 +204,8 @@ void CpuDevice::prepare_run() {
   idle_ = IdleTime(IdleTime::Clock::now());
 }
 
-// No rank begins before all threads exist: the executor has allowed no step yet, and a thread that ran would take the processor from those still being created.
+// No rank begins before all threads exist: the executor has allowed no step yet, and a thread that
+// ran would take the processor from those still being created.
 void CpuDevice::start_threads() {
   RunState& run = *run_;
   try {

@@ -1,5 +1,6 @@
 #pragma once
-// Ranks as threads of this process: one device thread for each, and one progress thread for all communication.
+// Ranks as threads of this process: one device thread for each, and one progress thread for all
+// communication.
 //
 //   auto device = make_cpu_device();
 //   auto executor = Executor::create(job, std::move(device), options, failure);
@@ -13,7 +14,8 @@ namespace piper::runtime {
 
 class Transport;
 
-/// Perturbs timing in tests: every action and every communication is delayed by a random time, a function of the seed.
+/// Perturbs timing in tests: every action and every communication is delayed by a random time, a
+/// function of the seed.
 struct RandomDelays {
   std::uint64_t seed = 0;
   std::uint32_t max_us = 0;  // 0: none
@@ -21,7 +23,8 @@ struct RandomDelays {
 
 struct CpuOptions {
   RandomDelays delays = {};
-  std::shared_ptr<Transport> transport = {};  // null: local, which reaches only ranks of this process
+  // Null: local, which reaches only ranks of this process.
+  std::shared_ptr<Transport> transport = {};
 };
 
 /// The step loop allocates nothing and takes no lock.

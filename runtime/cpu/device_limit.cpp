@@ -24,7 +24,8 @@ std::uint64_t lines_of(const std::string& path) {
   return lines;
 }
 
-/// The folder of this process's control group, by which a container or a batch system limits threads; empty if there is none.
+/// The folder of this process's control group, by which a container or a batch system limits
+/// threads; empty if there is none.
 std::string control_group() {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {

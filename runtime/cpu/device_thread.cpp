@@ -1,4 +1,5 @@
-// The device thread and the functions that a program's step calls. Nothing here allocates or locks unless the run fails.
+// The device thread and the functions that a program's step calls. Nothing here allocates or locks
+// unless the run fails.
 #include <unistd.h>
 
 #include <cstring>

@@ -9,7 +9,8 @@
 namespace piper::runtime {
 
 ProgressEngine::ProgressEngine(RunState& run, Transport& transport) : run_(run), transport_(transport), wake_at_(run.ranks.size()) {
-  // Every communicator is connected before step 1, in the order of its id, which is the same on all ranks.
+  // Every communicator is connected before step 1, in the order of its id, which is the same on all
+  // ranks.
   std::multimap<std::uint32_t, std::pair<LocalRank*, std::uint32_t>> in_global_order;
   for (LocalRank* rank : run.ranks) {
     const PiperRank& active = rank->active();
@@ -72,7 +73,8 @@ void ProgressEngine::run() {
   run_.main_sleep.wake();
 }
 
-// True if something moved, or a condition that the engine waits for changed: then it must look again before it may sleep.
+// True if something moved, or a condition that the engine waits for changed: then it must look
+// again before it may sleep.
 bool ProgressEngine::scan() {
   const std::uint64_t started = run_.num_started_steps();
   bool moved = started != started_;

@@ -1,7 +1,8 @@
 #pragma once
-// The progress engine: one thread that moves all communication streams of all ranks of this process. Each (rank, stream) has a cursor: an action starts when
-// its waits are satisfied, ends through the transport, and bumps the stream's counter. Cursors are independent: one that waits holds up no other. The thread
-// sleeps when nothing can move.
+// The progress engine: one thread that moves all communication streams of all ranks of this
+// process. Each (rank, stream) has a cursor: an action starts when its waits are satisfied, ends
+// through the transport, and bumps the stream's counter. Cursors are independent: one that waits
+// holds up no other. The thread sleeps when nothing can move.
 
 #include <cstdint>
 #include <vector>
@@ -48,7 +49,8 @@ class ProgressEngine {
   std::vector<std::uint64_t> wake_at_;     // per local rank, of the scan in progress
   std::vector<std::uint32_t> rank_index_;  // per cursor: the local rank
   std::uint64_t started_ = 0;                // steps that may be moved in the scan in progress
-  std::uint64_t next_deadline_ns_ = 0;     // random delays: when the earliest held-up cursor may go on; 0: none
+  // Random delays: when the earliest held-up cursor may go on; 0: none.
+  std::uint64_t next_deadline_ns_ = 0;
   Sleep sleep_;
 };
 

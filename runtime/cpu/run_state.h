@@ -36,7 +36,8 @@ struct LocalRank {
   RunState* run = nullptr;
   const LibraryCalls* library = nullptr;  // of the running device thread; null until its first call
   Sleep sleep;                            // of the device thread
-  alignas(64) std::atomic<std::uint64_t> wake_at{UINT64_MAX};  // the count of the compute stream that the progress engine waits for
+  // The count of the compute stream that the progress engine waits for.
+  alignas(64) std::atomic<std::uint64_t> wake_at{UINT64_MAX};
   alignas(64) std::atomic<std::uint64_t> ended_steps{0};
   std::uint64_t delay_count = 0;
 
@@ -56,7 +57,8 @@ struct RunState : DeviceRun {
   ProgressEngine* engine = nullptr;  // until the run has ended
   Sleep main_sleep;  // of the thread that waits for the run
 
-  /// The largest step count that any rank has started; the top bit says that no more steps start. It is one word, so that all ranks agree on the last step.
+  /// The largest step count that any rank has started; the top bit says that no more steps start.
+  /// It is one word, so that all ranks agree on the last step.
   static constexpr std::uint64_t kFrozen = 1ull << 63;
   alignas(64) std::atomic<std::uint64_t> started_steps{0};
   alignas(64) std::atomic<bool> cancelled{false};
@@ -97,15 +99,18 @@ bool wait_until(RunState& run, Sleep& sleep, const Ready& ready) {
   }
 }
 
-/// The action that is number `count` (from 1) of a stream since the start; kNoAction if there is none.
+/// The action that is number `count` (from 1) of a stream since the start; kNoAction if there is
+/// none.
 inline constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
 std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count);
 
-/// The table that programs call; one for all ranks. In the second one `wake` also records the action that has ended, and library calls are timed: it is for
-/// traced runs, whose programs call it after every action.
+/// The table that programs call; one for all ranks. In the second one `wake` also records the
+/// action that has ended, and library calls are timed: it is for traced runs, whose programs call
+/// it after every action.
 const PiperApi& executor_api();
 const PiperApi& recording_api();
-/// A busy or sleeping pause of random length, a function of the seed, the rank and the count of pauses.
+/// A busy or sleeping pause of random length, a function of the seed, the rank and the count of
+/// pauses.
 void random_delay(const RandomDelays& delays, std::uint32_t rank, std::uint64_t count);
 std::uint64_t random_delay_ns(const RandomDelays& delays, std::uint32_t rank, std::uint64_t key);
 

@@ -1,6 +1,7 @@
 #pragma once
-// A place where one thread sleeps until another signals a change. No wake-up is lost: the sleeper announces itself before it looks for the last time, and the
-// waker looks for sleepers after its change.
+// A place where one thread sleeps until another signals a change. No wake-up is lost: the sleeper
+// announces itself before it looks for the last time, and the waker looks for sleepers after its
+// change.
 //
 //   sleeper:  for (;;) { if (ready()) break; auto key = sleep.announce(); if (ready()) { sleep.withdraw(); break; } sleep.commit(key, kForever); }
 //   waker:    change(); sleep.wake();

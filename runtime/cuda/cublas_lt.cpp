@@ -12,13 +12,21 @@ namespace piper::runtime::cuda {
 namespace {
 
 // Numbers of cublasLt.h and library_types.h.
-constexpr int kReal32 = 0, kReal64 = 1, kBrain16 = 14;             // CUDA_R_32F, CUDA_R_64F, CUDA_R_16BF
-constexpr int kCompute32 = 68, kCompute64 = 70;                    // CUBLAS_COMPUTE_32F: no TF32; CUBLAS_COMPUTE_64F
-constexpr int kTransposeA = 3, kTransposeB = 4;                    // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
+
+// CUDA_R_32F, CUDA_R_64F, CUDA_R_16BF.
+constexpr int kReal32 = 0, kReal64 = 1, kBrain16 = 14;
+// CUBLAS_COMPUTE_32F: no TF32; CUBLAS_COMPUTE_64F.
+constexpr int kCompute32 = 68, kCompute64 = 70;
+// CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB.
+constexpr int kTransposeA = 3, kTransposeB = 4;
 constexpr std::int32_t kTransposed = 1;                            // CUBLAS_OP_T
-constexpr int kBatchCount = 5, kBatchStride = 6;                   // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, _STRIDED_BATCH_OFFSET
-constexpr int kMaxWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B, C, D
-constexpr std::uint32_t kNoReduction = 0, kInSumType = 2;          // CUBLASLT_REDUCTION_SCHEME_NONE, _COMPUTE_TYPE
+// CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, _STRIDED_BATCH_OFFSET.
+constexpr int kBatchCount = 5, kBatchStride = 6;
+// CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B,
+// C, D.
+constexpr int kMaxWorkspace = 1, kReductions = 3, kAlignmentA = 5;
+// CUBLASLT_REDUCTION_SCHEME_NONE, _COMPUTE_TYPE.
+constexpr std::uint32_t kNoReduction = 0, kInSumType = 2;
 constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
 
 /// The layout of a product's operands, and the type of its sums.
@@ -113,7 +121,8 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
   layout(&plan.c, end == PIPER_GEMM_ROUNDS ? types.operands : types.sums, call.n, call.m);
   if (call.transpose_b != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
   if (call.transpose_a != 0) then([&] { return lt.cublasLtMatmulDescSetAttribute(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
-  // Sums are split only if no other algorithm exists, and in their own type: never with rounding in between.
+  // Sums are split only if no other algorithm exists, and in their own type: never with rounding in
+  // between.
   for (const std::uint32_t reductions : {kNoReduction, kInSumType}) {
     if (plan.algorithms.empty()) then([&] { return find_algorithms(plan, reductions, workspace); });
   }

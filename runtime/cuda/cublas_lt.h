@@ -1,6 +1,6 @@
 #pragma once
-// Matrix products of cuBLASLt, opened at run time; cublas_lt_functions.def declares the functions used. Matrices are row-major here and column-major there: c^T
-// = b^T a^T.
+// Matrix products of cuBLASLt, opened at run time; cublas_lt_functions.def declares the functions
+// used. Matrices are row-major here and column-major there: c^T = b^T a^T.
 //
 //   std::string reason;
 //   auto products = CublasLt::open("/usr/local/cuda/lib64/libcublasLt.so.13", reason);
@@ -34,8 +34,9 @@ class CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
-  /// `end`: a PiperGemmEnd. Keeps the algorithms that cuBLASLt ranks best among those that need no more workspace and do not split sums, because split sums
-  /// need scratch that grows; if there are none, those that split sums and add the parts in the type of the sums. A cublasStatus_t.
+  /// `end`: a PiperGemmEnd. Keeps the algorithms that cuBLASLt ranks best among those that need no
+  /// more workspace and do not split sums, because split sums need scratch that grows; if there are
+  /// none, those that split sums and add the parts in the type of the sums. A cublasStatus_t.
   int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created);
   /// Uses the best of them that cuBLASLt accepts, the same from then on.
   int multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const;

@@ -87,7 +87,8 @@ bool CudaDevice::open(const PiperJob& job, const DeviceOptions& options, const P
   return !(options.stopped && options.stopped());
 }
 
-/// Waits until every stream is idle, so that memory of the GPU can be read; also after a failure, unless it is the GPU's.
+/// Waits until every stream is idle, so that memory of the GPU can be read; also after a failure,
+/// unless it is the GPU's.
 bool CudaDevice::end_run() {
   Gpu& gpu = *gpu_;
   if (gpu.failure && (!alone_ || gpu.failure->code == kCudaKernelFailed || gpu.failure->code == kStalled)) {

@@ -55,7 +55,8 @@ std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
       if (ready) found.push_back({rank.get(), action, table.action_of[last], step});
     }
   }
-  // A communication counts as in flight while its members are on their way to it: compute actions come first, then the order of all ranks.
+  // A communication counts as in flight while its members are on their way to it: compute actions
+  // come first, then the order of all ranks.
   std::stable_sort(found.begin(), found.end(), [&](const ActionAt& a, const ActionAt& b) {
     const GpuProgram &of_a = a.rank->programs[phase], &of_b = b.rank->programs[phase];
     const bool moves_a = of_a.scan->actions[a.action].stream != 0, moves_b = of_b.scan->actions[b.action].stream != 0;

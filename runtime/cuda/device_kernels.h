@@ -1,18 +1,22 @@
 #pragma once
-/* Kernels that the runtime itself starts, in CUDA C++: first values, checks of indices, counts, sums of the loopback transport, attention. Compiled by NVRTC behind
- * backend/cuda/prelude.h, and by a host compiler behind tests/cuda/host_shim.h. Warps are blocks of 32 threads: no kernel depends on gridDim. */
+// Kernels that the runtime itself starts, in CUDA C++: first values, checks of indices, counts,
+// sums of the loopback transport, attention. Compiled by NVRTC behind backend/cuda/prelude.h, and
+// by a host compiler behind tests/cuda/host_shim.h. Warps are blocks of 32 threads: no kernel
+// depends on gridDim.
 
-/* The result of a check; in memory of the host. */
+// The result of a check; in memory of the host.
 struct piper_finding {
   uint64_t found;
   int64_t position, value;
 };
 
-/* One thread: adds `more` to the number of ended actions. In memory of the host. */
+// One thread: adds `more` to the number of ended actions. In memory of the host.
 extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word, uint32_t more) { *(volatile uint32_t*)word = *(volatile uint32_t*)word + more; }
 
-/* Blocks of 256, `stride` threads in all: to[i] = the first value of element first + i of a parameter. */
-template <class T> PIPER_DEVICE void piper_put_first_values(piper_random_key key, uint32_t kind, double scale, uint64_t first, uint64_t elements, uint64_t stride, T* to) {
+// Blocks of 256, `stride` threads in all: to[i] = the first value of element first + i of a
+// parameter.
+template <class T>
+PIPER_DEVICE void piper_put_first_values(piper_random_key key, uint32_t kind, double scale, uint64_t first, uint64_t elements, uint64_t stride, T* to) {
   for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < elements; i += stride) to[i] = (T)piper_first_value(kind, scale, key, first + i);
 }
 #define PIPER_FIRST_VALUES(suffix, T)                                                                                                                        \
@@ -24,7 +28,8 @@ PIPER_FIRST_VALUES(f64, double)
 PIPER_FIRST_VALUES(bf16, piper_bf16)
 PIPER_FIRST_VALUES(i64, int64_t)
 
-/* One block of 256: finds the first of `count` numbers outside [0, bound) that is not `ignore`, if `masked`. Writes nothing if there is none. */
+// One block of 256: finds the first of `count` numbers outside [0, bound) that is not `ignore`, if
+// `masked`. Writes nothing if there is none.
 extern "C" __global__ void __launch_bounds__(256, 1) piper_check(const int64_t* values, int64_t count, int64_t bound, int64_t ignore, uint32_t masked, piper_finding* to) {
   __shared__ int64_t partial[8];
   int64_t first = count;
@@ -42,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) piper_check(const int64_t* 
   to->found = 1;
 }
 
-/* One block of 256: counts the numbers among `elements` that are not `ignore`. */
+// One block of 256: counts the numbers among `elements` that are not `ignore`.
 extern "C" __global__ void __launch_bounds__(256, 1) piper_count(const int64_t* values, uint64_t elements, int64_t ignore, uint32_t adds, double* to) {
   __shared__ int64_t partial[8];
   int64_t counted = 0;
@@ -51,9 +56,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) piper_count(const int64_t* 
   if (threadIdx.x == 0) *to = (adds ? *to : 0.0) + (double)counted;
 }
 
-/* Blocks of 256, `stride` threads in all: out[m][i] = the sum of in[m][i], the members one after the other, added to the one `out` if `adds`. Outputs may be
- * inputs. */
-template <class T> PIPER_DEVICE void piper_sum_members(const T* const* in, uint32_t num_in, T* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
+// Blocks of 256, `stride` threads in all: out[m][i] = the sum of in[m][i], the members one after
+// the other, added to the one `out` if `adds`. Outputs may be inputs.
+template <class T>
+PIPER_DEVICE void piper_sum_members(const T* const* in, uint32_t num_in, T* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
   for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < elements; i += stride) {
     T sum = in[0][i];
     for (uint32_t m = 1; m < num_in; ++m) sum = sum + in[m][i];
@@ -73,9 +79,11 @@ extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_i64(const int64_t
   piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
 }
 
-/* ---- attention: exact, deterministic, a warp per row; slower than a library ------------------------------------------------------
- *
- * Layouts are those of PiperAttend (runtime/abi.h). T is the element in memory, S the type of sums: float for piper_bf16. Scores are recomputed for every use, 32 keys or queries at once. */
+// ---- attention: exact, deterministic, a warp per row; slower than a library
+// ------------------------------------------------------
+//
+// Layouts are those of PiperAttend (runtime/abi.h). T is the element in memory, S the type of sums:
+// float for piper_bf16. Scores are recomputed for every use, 32 keys or queries at once.
 struct piper_attend_sizes {
   int64_t batch, seq, keys, heads, kv_heads, width, value_width;
   double scale;
@@ -87,15 +95,16 @@ template <class S, class T> PIPER_DEVICE S piper_dot(const T* a, const T* b, int
   for (int64_t i = 0; i < n; ++i) sum += (S)a[i] * (S)b[i];
   return sum;
 }
-/* Query s attends to the keys before this one. */
+// Query s attends to the keys before this one.
 PIPER_DEVICE int64_t piper_keys_seen(const piper_attend_sizes& z, int64_t s) {
   if (!z.causal) return z.keys;
   const int64_t end = s + 1 + z.keys - z.seq;
   return end < 0 ? 0 : end > z.keys ? z.keys : end;
 }
 
-/* Block (batch, head, query): out and lse. */
-template <class S, class T> PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, const T* k, const T* v, T* out, S* lse, S* weights) {
+// Block (batch, head, query): out and lse.
+template <class S, class T>
+PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, const T* k, const T* v, T* out, S* lse, S* weights) {
   const int64_t s = blockIdx.x % z.seq, h = blockIdx.x / z.seq % z.heads, b = blockIdx.x / z.seq / z.heads;
   const int64_t g = h / (z.heads / z.kv_heads), end = piper_keys_seen(z, s);
   const int lane = threadIdx.x;
@@ -128,7 +137,8 @@ template <class S, class T> PIPER_DEVICE void piper_attend_row(const piper_atten
   }
 }
 
-/* Recomputes the weights of a query and their gradients. `inner`: a query's row of the output times the row of its gradient. */
+// Recomputes the weights of a query and their gradients. `inner`: a query's row of the output times
+// the row of its gradient.
 template <class S, class T> struct piper_attend_of {
   const piper_attend_sizes& z;
   const T *q, *k, *v, *out, *dout;
@@ -138,7 +148,7 @@ template <class S, class T> struct piper_attend_of {
     const int64_t at = ((b * z.seq + s) * z.heads + h) * z.value_width;
     return piper_dot<S>(out + at, dout + at, z.value_width);
   }
-  /* The weight of key t for query s of head h, and the gradient of its score times the scale. */
+  // The weight of key t for query s of head h, and the gradient of its score times the scale.
   PIPER_MEMBER void weigh(int64_t s, int64_t h, int64_t t, S inner, S* weight, S* change) const {
     const int64_t g = h / (z.heads / z.kv_heads), query = (b * z.seq + s) * z.heads + h, key = (b * z.keys + t) * z.kv_heads + g;
     const S score = (S)z.scale * piper_dot<S>(q + query * z.width, k + key * z.width, z.width);
@@ -147,8 +157,9 @@ template <class S, class T> struct piper_attend_of {
   }
 };
 
-/* Block (batch, head, query): dq. */
-template <class S, class T> PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<S, T>& of, int64_t h, int64_t s, T* dq, S* changes) {
+// Block (batch, head, query): dq.
+template <class S, class T>
+PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<S, T>& of, int64_t h, int64_t s, T* dq, S* changes) {
   const piper_attend_sizes& z = of.z;
   const int64_t g = h / (z.heads / z.kv_heads), end = piper_keys_seen(z, s);
   const int lane = threadIdx.x;
@@ -171,8 +182,10 @@ template <class S, class T> PIPER_DEVICE void piper_attend_dq_row(const piper_at
   }
 }
 
-/* Block (batch, key head, key): dk and dv, from the queries that attend to the key, head after head of the group. */
-template <class S, class T> PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<S, T>& of, int64_t g, int64_t t, T* dk, T* dv, S* changes, S* weights) {
+// Block (batch, key head, key): dk and dv, from the queries that attend to the key, head after head
+// of the group.
+template <class S, class T>
+PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<S, T>& of, int64_t g, int64_t t, T* dk, T* dv, S* changes, S* weights) {
   const piper_attend_sizes& z = of.z;
   const int64_t group = z.heads / z.kv_heads, most = z.width > z.value_width ? z.width : z.value_width;
   const int64_t behind = t - (z.keys - z.seq), first = !z.causal || behind < 0 ? 0 : behind;

@@ -1,9 +1,11 @@
 #pragma once
-// The runtime's interface to CUDA, kept so small that tests have a driver of their own (tests/cuda/host_driver.h), which runs the same kernels on the host.
+// The runtime's interface to CUDA, kept so small that tests have a driver of their own
+// (tests/cuda/host_driver.h), which runs the same kernels on the host.
 //
-// Guarantees of an implementation: every call with a stream enqueues and returns; work of one stream runs in order; `wait` holds up later work of its stream
-// until the work before the event's last `record` has ended (an event that was never recorded holds up nothing). All handles are released with the driver. One
-// thread calls.
+// Guarantees of an implementation: every call with a stream enqueues and returns; work of one
+// stream runs in order; `wait` holds up later work of its stream until the work before the event's
+// last `record` has ended (an event that was never recorded holds up nothing). All handles are
+// released with the driver. One thread calls.
 //
 //   Failure failure;
 //   std::unique_ptr<Driver> driver = open_gpu({.cublas_lt = "/usr/local/cuda/lib64/libcublasLt.so.13"}, failure);   // gpu_driver.h
@@ -15,8 +17,8 @@
 
 namespace piper::runtime::cuda {
 
-/// A CUresult; for a product, beyond kProductStatus, a cublasStatus_t; or an attention that LibTorch refused, or that wanted more than its workspace: text_of
-/// explains the last one.
+/// A CUresult; for a product, beyond kProductStatus, a cublasStatus_t; or an attention that
+/// LibTorch refused, or that wanted more than its workspace: text_of explains the last one.
 using Status = int;
 inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000, kAttentionRefused = 200000, kAttentionOverrun = 200001;
 
@@ -30,7 +32,8 @@ using Function = struct FunctionObject*;
 using Product = struct ProductObject*;
 using Graph = struct GraphObject*;
 
-/// The priority of a stream's work when the device has room for one: later ones first, as far as the device distinguishes them. Graphs have one, too.
+/// The priority of a stream's work when the device has room for one: later ones first, as far as
+/// the device distinguishes them. Graphs have one, too.
 enum class Priority : std::uint8_t { compute, communication, high };
 
 class Driver {
@@ -46,7 +49,8 @@ class Driver {
 
   // ---- memory
   virtual Status free_bytes(std::uint64_t* bytes) = 0;
-  /// About the amount of free memory that libraries take for their kernels when they are first used.
+  /// About the amount of free memory that libraries take for their kernels when they are first
+  /// used.
   virtual std::uint64_t library_bytes() const = 0;
   /// At a multiple of 256 bytes. Not initialised.
   virtual Status allocate(std::uint64_t bytes, unsigned char** to) = 0;
@@ -60,7 +64,8 @@ class Driver {
   virtual Status create_timer(Event* created) = 0;
   virtual Status record(Event event, CudaStream cuda_stream) = 0;
   virtual Status wait(CudaStream cuda_stream, Event event) = 0;
-  /// kSuccess: the work before the last record has ended. kNotReady. Otherwise the device has failed, and runs nothing more.
+  /// kSuccess: the work before the last record has ended. kNotReady. Otherwise the device has
+  /// failed, and runs nothing more.
   virtual Status query(Event event) = 0;
 
   /// Seconds from the last record of a timer to that of another; both have ended.
@@ -72,9 +77,11 @@ class Driver {
   virtual Status fill(CudaStream cuda_stream, void* to, unsigned char byte, std::uint64_t bytes) = 0;
   /// Writes a word of `allocate_host`.
   virtual Status write(CudaStream cuda_stream, std::uint32_t* to, std::uint32_t value) = 0;
-  /// `arguments`: a pointer to each argument, which is read before the call returns. At most kMaxBlocks.
+  /// `arguments`: a pointer to each argument, which is read before the call returns. At most
+  /// kMaxBlocks.
   virtual Status launch(CudaStream cuda_stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
-  /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has at least the bytes given to `plan_product`.
+  /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has
+  /// at least the bytes given to `plan_product`.
   virtual Status multiply(CudaStream cuda_stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
 
   /// LibTorch's attention, by call.form; it allocates only in the workspace.
@@ -83,13 +90,16 @@ class Driver {
                              void* dv, void* workspace, std::uint64_t workspace_bytes) = 0;
 
   // ---- graphs
-  /// Work enqueued from now on on the stream, and on streams that wait for its events, becomes a graph and does not run. Meanwhile nothing is queried, and no
-  /// such stream waits for an event that was recorded elsewhere.
+  /// Work enqueued from now on on the stream, and on streams that wait for its events, becomes a
+  /// graph and does not run. Meanwhile nothing is queried, and no such stream waits for an event
+  /// that was recorded elsewhere.
   virtual Status begin_capture(CudaStream cuda_stream) = 0;
-  /// Ends the capture, whatever the status. The first stream has waited for all others that took part. Every launch uses the addresses of the capture.
+  /// Ends the capture, whatever the status. The first stream has waited for all others that took
+  /// part. Every launch uses the addresses of the capture.
   virtual Status end_capture(CudaStream cuda_stream, Graph* created) = 0;
   virtual Status launch_graph(CudaStream cuda_stream, Graph graph) = 0;
-  /// Drops all graphs, a running one when it has ended. A thread of CUDA's later releases the objects they kept alive, such as NCCL's communicators.
+  /// Drops all graphs, a running one when it has ended. A thread of CUDA's later releases the
+  /// objects they kept alive, such as NCCL's communicators.
   virtual void drop_graphs() = 0;
 
   /// The device hangs, and releasing anything would wait for it: nothing is released from now on.
@@ -97,12 +107,14 @@ class Driver {
 
   // ---- before the first step
   virtual Status load(const std::string& image, Module* created) = 0;
-  /// The function of that name. Its code is then on the device, so no launch has to wait for it; a missing function is a status, too.
+  /// The function of that name. Its code is then on the device, so no launch has to wait for it; a
+  /// missing function is a status, too.
   virtual Status find(Module module, const char* name, Function* found) = 0;
-  /// Chooses the algorithm of such products for good: one that needs at most `workspace` bytes. `end`: a PiperGemmEnd.
+  /// Chooses the algorithm of such products for good: one that needs at most `workspace` bytes.
+  /// `end`: a PiperGemmEnd.
   virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* created) = 0;
-  /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one order. False, with the missing file and where it was looked
-  /// for.
+  /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one
+  /// order. False, with the missing file and where it was looked for.
   virtual bool open_attention(bool deterministic, std::string& reason) = 0;
 };
 

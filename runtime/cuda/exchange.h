@@ -1,5 +1,6 @@
 #pragma once
-// The carrier of messages between ranks on CUDA: copies on one GPU (loopback.h), or NCCL between processes (nccl_exchange.h).
+// The carrier of messages between ranks on CUDA: copies on one GPU (loopback.h), or NCCL between
+// processes (nccl_exchange.h).
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,8 @@ class Exchange {
   virtual void part() {}
   /// A member has reached the communication at `position` of its stream. Nonzero after a failure.
   virtual int arrive(GpuRank& rank, std::uint32_t stream, std::uint32_t action, std::uint32_t position) = 0;
-  /// The failure of another process, or of a communication in flight, after which nothing is waited for.
+  /// The failure of another process, or of a communication in flight, after which nothing is waited
+  /// for.
   virtual std::optional<Failure> lost() { return std::nullopt; }
 };
 

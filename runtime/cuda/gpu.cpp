@@ -11,7 +11,8 @@ namespace piper::runtime::cuda {
 
 namespace {
 
-/// Errors of enqueued work, which any later call may return: the device runs nothing more. Names and numbers are those of CUresult.
+/// Errors of enqueued work, which any later call may return: the device runs nothing more. Names
+/// and numbers are those of CUresult.
 bool is_device_failure(Status status) {
   switch (status) {
     case 214:                      // ECC_UNCORRECTABLE
@@ -149,8 +150,8 @@ int Gpu::end_action(GpuRank& rank, std::uint32_t stream, std::uint32_t action) {
   const bool awaited = program.ends[stream][at] != nullptr;
   if (capturing) {
     ++own.captured;
-    // An action that others wait for, or that may wait for others, is signalled by itself: otherwise an ended action could be taken for one that another waits
-    // for.
+    // An action that others wait for, or that may wait for others, is signalled by itself:
+    // otherwise an ended action could be taken for one that another waits for.
     if ((stream != 0 || awaited || own.calls >= kCallsUnsignalled) && !signal(rank, stream)) return 1;
   } else {
     if (!done(driver->write(own.cuda_stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;

@@ -1,9 +1,11 @@
 #pragma once
-// A GPU with the local ranks of a job on it: the allocations of a run, and the functions through which the roles enqueue. Internal to the CUDA device.
+// A GPU with the local ranks of a job on it: the allocations of a run, and the functions through
+// which the roles enqueue. Internal to the CUDA device.
 //
-// Each rank has an arena, a CUDA stream per stream of the program, and host memory for the steps in flight. The progress of a stream is a word in host memory
-// that the device writes after every action: when the device fails, the word says at which action it was. A graph needs a kernel for that, so it signals
-// several short actions together.
+// Each rank has an arena, a CUDA stream per stream of the program, and host memory for the steps in
+// flight. The progress of a stream is a word in host memory that the device writes after every
+// action: when the device fails, the word says at which action it was. A graph needs a kernel for
+// that, so it signals several short actions together.
 
 #include <array>
 #include <functional>
@@ -35,11 +37,15 @@ struct Gpu;
 struct GpuStream {
   CudaStream cuda_stream = nullptr;
   Event ready = nullptr;               // the inputs of a communication of this stream are ready
-  std::uint32_t* progress = nullptr;   // the low bits of the number of actions ended since the start of the run, written by the device
+  // The low bits of the number of actions ended since the start of the run, written by the device.
+  std::uint32_t* progress = nullptr;
   std::uint64_t enqueued = 0;          // actions whose end was enqueued
-  bool in_comm = false;                // its last action is a communication that not all members have reached
+  // Its last action is a communication that not all members have reached.
+  bool in_comm = false;
   // For a step that is being captured:
-  std::uint32_t captured = 0, signalled = 0;  // actions whose end was enqueued, and those whose end the device signals
+
+  // Actions whose end was enqueued, and those whose end the device signals.
+  std::uint32_t captured = 0, signalled = 0;
   std::uint32_t calls = 0;               // since the last signal
 
   std::uint64_t ended() const { return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - __atomic_load_n(progress, __ATOMIC_ACQUIRE)); }
@@ -63,10 +69,14 @@ struct GpuProgram {
   const PiperEnqueue* role = nullptr;
   const RoleScan* scan = nullptr;
   std::vector<Function> functions;           // per kernel of the role
-  std::vector<std::vector<Event>> ends;      // per stream: of position p in steps of slot s at kEndSlots * p + s; null if no action waits for it
-  std::vector<std::vector<std::uint64_t>> recorded;  // beside these: one more than the step of the last record, 0: none
+  // Per stream: of position p in steps of slot s at kEndSlots * p + s; null if no action waits for
+  // it.
+  std::vector<std::vector<Event>> ends;
+  // Beside these: one more than the step of the last record, 0: none.
+  std::vector<std::vector<std::uint64_t>> recorded;
   std::vector<StagedLoad> loads;             // of a captured step
-  std::vector<std::vector<std::uint32_t>> signalled_with;  // of such a step, per stream: for position p the last position that is signalled with it
+  // of such a step, per stream: for position p the last position that is signalled with it
+  std::vector<std::vector<std::uint32_t>> signalled_with;
 };
 
 struct GpuRank {
@@ -75,11 +85,13 @@ struct GpuRank {
   std::size_t index = 0;               // among the local ranks
   unsigned char* arena = nullptr;      // on the device
   std::uint64_t arena_bytes = 0;
-  unsigned char* host = nullptr;       // the arena in host memory for offloads and fetches; null if the plan has none
+  // The arena in host memory for offloads and fetches; null if the plan has none.
+  unsigned char* host = nullptr;
   std::uint64_t host_bytes = 0;
   unsigned char* draw = nullptr;       // on the device: seed and step
   unsigned char* staging = nullptr;    // host memory: kStepsInFlight times the part of a step
-  std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;  // offsets, and the size of a step's part
+  // Offsets, and the size of a step's part.
+  std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;
   std::vector<GpuStream> streams;
   GpuProgram programs[2];              // by Phase
   PiperRank ranks[2] = {};             // by Phase
@@ -97,7 +109,8 @@ struct GpuRank {
   unsigned char* step_staging(std::uint64_t step) const { return staging + step % kStepsInFlight * staged_step; }
 };
 
-/// A step of all ranks as a graph, one for even and one for odd steps, whose copies have separate host memory.
+/// A step of all ranks as a graph, one for even and one for odd steps, whose copies have separate
+/// host memory.
 struct StepGraphs {
   Graph of[kStepsInFlight] = {};
   bool refused = false;  // a capture failed
@@ -113,7 +126,8 @@ struct Finding {
 /// The kernels that belong to the runtime itself.
 struct OwnKernels {
   Function advance = nullptr, check = nullptr, count = nullptr;
-  std::array<Function, PIPER_BF16 + 1> initialise{}, sums{}, attend{}, attend_dq{}, attend_dkv{};  // by PiperDType
+  // By PiperDType.
+  std::array<Function, PIPER_BF16 + 1> initialise{}, sums{}, attend{}, attend_dq{}, attend_dkv{};
 };
 
 struct Gpu {
@@ -125,7 +139,8 @@ struct Gpu {
   std::vector<std::unique_ptr<GpuRank>> ranks;
   OwnKernels kernels;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, Product> products;
-  std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;  // by role and phase
+  // By role and phase.
+  std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;
   StepGraphs graphs[2];            // by Phase
   StepTimes times;
   bool capturing = false;          // enqueued work becomes a graph
@@ -140,9 +155,11 @@ struct Gpu {
   std::vector<Failure> warnings;
   std::unique_ptr<Exchange> exchange;  // destroyed before the members that it uses
 
-  /// True if the call succeeded; otherwise keeps the reason. `call`: a function of CUDA; `rank`, `action`: the caller, if there is one.
+  /// True if the call succeeded; otherwise keeps the reason. `call`: a function of CUDA; `rank`,
+  /// `action`: the caller, if there is one.
   bool done(Status status, const char* call, const GpuRank* rank = nullptr, std::uint32_t action = kNoAction);
-  /// Keeps a failure at an action, and at the source location `where` if that is not null. Always 1.
+  /// Keeps a failure at an action, and at the source location `where` if that is not null. Always
+  /// 1.
   int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperSourceLocation* where = nullptr);
 
   /// The stream on which graphs are captured and launched.
@@ -153,7 +170,8 @@ struct Gpu {
   /// Drops the graphs: steps are enqueued action by action until they are captured again.
   void drop_graphs();
 
-  /// Polls until the event's work has ended: a hang of the device never holds up the host for ever. False after a failure.
+  /// Polls until the event's work has ended: a hang of the device never holds up the host for ever.
+  /// False after a failure.
   bool wait_for(Event event);
   /// Called between runs; false after a failure. Memory of the host may be anywhere.
   bool upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes);
@@ -161,7 +179,8 @@ struct Gpu {
 
   /// The index of an action's end event in GpuProgram::ends.
   std::size_t end_slot(std::uint32_t position, std::uint64_t step) const { return kEndSlots * std::size_t{position} + (capturing ? kEndSlots - 1 : step % 2); }
-  /// In a step that is being captured: makes the device signal all actions of the stream enqueued so far. False after a failure.
+  /// In a step that is being captured: makes the device signal all actions of the stream enqueued
+  /// so far. False after a failure.
   bool signal(GpuRank& rank, std::uint32_t stream);
   /// Ends an action: writes the progress word, and records the event if an action waits for it.
   int end_action(GpuRank& rank, std::uint32_t stream, std::uint32_t action);
@@ -173,8 +192,8 @@ struct Gpu {
 /// Everything before the first step: scans, modules, memory, streams, events, first values.
 std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::string& out_folder);
 
-/// Captures a step of each parity, which `enqueue` enqueues without running it. If that fails, the reason is among the warnings and steps are enqueued as
-/// before.
+/// Captures a step of each parity, which `enqueue` enqueues without running it. If that fails, the
+/// reason is among the warnings and steps are enqueued as before.
 void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqueue);
 /// Enqueues a captured step; its data and scalars lie in host memory. False after a failure.
 bool launch_step(Gpu& gpu, std::uint64_t step);
@@ -182,7 +201,8 @@ bool launch_step(Gpu& gpu, std::uint64_t step);
 /// The functions that roles call.
 PiperDevice device_of(GpuRank& rank);
 
-/// The actions at which the device is: their waits are satisfied, and they have not ended. The first is the likeliest to be at fault.
+/// The actions at which the device is: their waits are satisfied, and they have not ended. The
+/// first is the likeliest to be at fault.
 struct ActionAt {
   const GpuRank* rank = nullptr;
   std::uint32_t action = 0;
@@ -192,7 +212,8 @@ struct ActionAt {
 std::vector<ActionAt> actions_under_way(const Gpu& gpu);
 /// The failure of the device, at the action it was at.
 Failure device_failure(const Gpu& gpu, Status status);
-/// The failure of other processes or of a communication with them, at the action in which the device waits.
+/// The failure of other processes or of a communication with them, at the action in which the
+/// device waits.
 Failure failure_of_others(const Gpu& gpu, Failure failure);
 /// The device has made no progress for `seconds`.
 Failure device_stalled(const Gpu& gpu, double seconds);

@@ -21,7 +21,8 @@ constexpr unsigned kMapped = 3;         // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOST
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 constexpr unsigned kWithoutTimes = 2;   // CU_EVENT_DISABLE_TIMING
 constexpr int kOfThisThread = 1;        // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-constexpr unsigned long long kPriorityOfNodes = 8;  // CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: that of the stream on which each was captured
+// CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: that of the stream on which each was captured.
+constexpr unsigned long long kPriorityOfNodes = 8;
 constexpr Status kInvalidValue = 1;     // CUDA_ERROR_INVALID_VALUE
 constexpr int kProcessors = 16;          // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR

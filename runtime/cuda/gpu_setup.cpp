@@ -1,4 +1,5 @@
-// Everything that a run needs is made here, before the first step: nothing is allocated or looked up by name later.
+// Everything that a run needs is made here, before the first step: nothing is allocated or looked
+// up by name later.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -113,7 +114,8 @@ class SetUp {
 
   // ---- memory
 
-  /// The room for all arenas together, checked before any is allocated, so that a lack is reported at once.
+  /// The room for all arenas together, checked before any is allocated, so that a lack is reported
+  /// at once.
   std::optional<Failure> fits() {
     std::uint64_t needed = 0, free = 0;
     for (const auto& rank : gpu_.ranks) needed += rank->arena_bytes;
@@ -218,7 +220,8 @@ class SetUp {
                    .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=builtin` plans for kernels of piper, slow for long sequences"};
   }
 
-  /// Computed on the device: the state of a large model is mostly zeros, and would take a host and its bus many seconds.
+  /// Computed on the device: the state of a large model is mostly zeros, and would take a host and
+  /// its bus many seconds.
   bool first_values(GpuRank& rank) {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;

@@ -83,7 +83,8 @@ bool GpuSteps::enqueue(std::uint64_t step) {
   return true;
 }
 
-/// Enqueues all work of the device in a step. `stage` prepares the data that the host provides for it.
+/// Enqueues all work of the device in a step. `stage` prepares the data that the host provides for
+/// it.
 bool GpuSteps::enqueue_actions(std::uint64_t step) {
   for (const auto& rank : gpu_.ranks) {
     if (!begin_step(*rank, step)) return false;
@@ -97,7 +98,8 @@ bool GpuSteps::enqueue_actions(std::uint64_t step) {
   return true;
 }
 
-/// Fills the host memory that the step reads: the key of random numbers and the scalars of its update. Clears the memory that the step writes.
+/// Fills the host memory that the step reads: the key of random numbers and the scalars of its
+/// update. Clears the memory that the step writes.
 void GpuSteps::stage(GpuRank& rank, std::uint64_t step) {
   PiperRank& active = rank.active();
   active.step = step;

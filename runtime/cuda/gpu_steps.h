@@ -1,5 +1,6 @@
 #pragma once
-// The steps of a run on a GPU, all ranks in the one order of the plan: enqueued action by action or as graphs, and read back when they have ended.
+// The steps of a run on a GPU, all ranks in the one order of the plan: enqueued action by action or
+// as graphs, and read back when they have ended.
 //
 //   GpuSteps steps(gpu);
 //   steps.begin_run(run);
@@ -19,7 +20,8 @@ class GpuSteps {
   explicit GpuSteps(Gpu& gpu);
 
   void begin_run(const DeviceRun& run);
-  /// Enqueues the next step; at most kStepsInFlight steps have not been taken in. False after a failure, as is `take_in`.
+  /// Enqueues the next step; at most kStepsInFlight steps have not been taken in. False after a
+  /// failure, as is `take_in`.
   bool enqueue(std::uint64_t step);
   bool take_in(std::uint64_t step);
   /// Checks the step, which may be in flight, for a failure.

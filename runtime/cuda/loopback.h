@@ -1,10 +1,12 @@
 #pragma once
-// The transport between ranks on one GPU: the device copies and adds on the stream of one member of a matched communication; the streams of the others wait for
-// it.
+// The transport between ranks on one GPU: the device copies and adds on the stream of one member of
+// a matched communication; the streams of the others wait for it.
 //
-// Guarantees: all messages of a step are known before the first step, and both ends of every message are compared then; sums add in member order, as in the
-// local transport (runtime/transport/local.h), so both give the same bits. Members arrive in the order of all ranks, in which they are neighbours: nothing is
-// enqueued behind a communication that waits for its members.
+// Guarantees: all messages of a step are known before the first step, and both ends of every
+// message are compared then; sums add in member order, as in the local transport
+// (runtime/transport/local.h), so both give the same bits. Members arrive in the order of all
+// ranks, in which they are neighbours: nothing is enqueued behind a communication that waits for
+// its members.
 
 #include <cstdint>
 #include <optional>
@@ -62,7 +64,8 @@ class Loopback final : public Exchange {
 
   Gpu& gpu_;
   std::vector<MatchedComm> matched_[2];  // by Phase
-  std::vector<std::vector<std::vector<std::uint32_t>>> at_[2];  // by Phase, rank, stream, position: the matched communication
+  // By Phase, rank, stream, position: the matched communication.
+  std::vector<std::vector<std::vector<std::uint32_t>>> at_[2];
 };
 
 }  // namespace piper::runtime::cuda

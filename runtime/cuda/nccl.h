@@ -1,10 +1,12 @@
 #pragma once
-// The runtime's interface to NCCL, kept so small that tests have an implementation of their own (tests/cuda/test_nccl.h), which moves messages between
-// processes of the host.
+// The runtime's interface to NCCL, kept so small that tests have an implementation of their own
+// (tests/cuda/test_nccl.h), which moves messages between processes of the host.
 //
-// As in NCCL, communicators do not block: a call may return kNcclInProgress, and until `state` changes nothing that follows is enqueued on its stream and the
-// communicator is not used. Calls within a group are collected, and begin together at its end, which is called after a failed call, too. Members make the same
-// calls on a communicator in the same order. One thread calls; `state` and `abort` may be called from others.
+// As in NCCL, communicators do not block: a call may return kNcclInProgress, and until `state`
+// changes nothing that follows is enqueued on its stream and the communicator is not used. Calls
+// within a group are collected, and begin together at its end, which is called after a failed call,
+// too. Members make the same calls on a communicator in the same order. One thread calls; `state`
+// and `abort` may be called from others.
 //
 //   std::unique_ptr<Nccl> nccl = open_nccl("/usr/lib/libnccl.so.2", failure);
 
@@ -38,8 +40,9 @@ using NcclCommunicator = struct NcclCommunicatorObject*;
 
 enum class NcclKind : std::uint8_t { send, receive, all_reduce, broadcast, reduce, reduce_scatter, all_gather };
 
-/// `send`, `receive`, `broadcast` and `reduce` have a peer: the other member, or the root; only the root has a `to` of a reduce. Sums are the only reductions.
-/// `count` is that of the call: of one shard for reduce_scatter and all_gather.
+/// `send`, `receive`, `broadcast` and `reduce` have a peer: the other member, or the root; only the
+/// root has a `to` of a reduce. Sums are the only reductions. `count` is that of the call: of one
+/// shard for reduce_scatter and all_gather.
 struct NcclCall {
   NcclKind kind = NcclKind::send;
   const void* from = nullptr;
@@ -61,10 +64,12 @@ class Nccl {
   virtual std::string text_of(NcclResult result, NcclCommunicator communicator) const = 0;
 
   virtual NcclResult make_id(NcclId* id) = 0;
-  /// `most_blocks`: the maximum number of blocks of the device for one of its communications; 0: NCCL's choice.
+  /// `most_blocks`: the maximum number of blocks of the device for one of its communications; 0:
+  /// NCCL's choice.
   virtual NcclResult open(NcclCommunicator* created, std::uint32_t members, const NcclId& id, std::uint32_t self, std::uint32_t most_blocks) = 0;
   virtual NcclResult state(NcclCommunicator communicator, NcclResult* state) = 0;
-  /// Frees it when all its communications have ended, on all members, and no graph has calls of it: until then it is in progress.
+  /// Frees it when all its communications have ended, on all members, and no graph has calls of it:
+  /// until then it is in progress.
   virtual NcclResult finalize(NcclCommunicator communicator) = 0;
   virtual NcclResult destroy(NcclCommunicator communicator) = 0;
   /// Ends communications in flight at once, and frees it: returns when no graph has calls of it.

@@ -13,7 +13,8 @@ namespace piper::runtime::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// Device blocks of a communication between two: a receive that was posted early occupies them until its message arrives.
+/// Device blocks of a communication between two: a receive that was posted early occupies them
+/// until its message arrives.
 constexpr std::uint32_t kBlocksOfPair = 4;
 constexpr std::chrono::milliseconds kLook(50);
 constexpr std::chrono::seconds kEndWithin(10);
@@ -92,7 +93,8 @@ std::uint64_t NcclExchange::library_bytes() const {
 
 std::optional<Failure> NcclExchange::open_communicators(Phase phase) {
   for (const auto& [id, members] : used(phase)) {
-    // Training and evaluation take turns, so they share communicators: the first of evaluation among the same members is the first of training.
+    // Training and evaluation take turns, so they share communicators: the first of evaluation
+    // among the same members is the first of training.
     const auto same = std::find_if(communicators_.begin(), communicators_.end(), [&, wanted = members](const Communicator& each) {
       const PiperCommunicator& other = *each.members;
       return phase == Phase::evaluation && !each.evaluates && other.kind == wanted->kind && other.num_members == wanted->num_members &&
@@ -190,7 +192,8 @@ void NcclExchange::plan_part(Communication& made, const std::vector<CommMember>&
   }
 }
 
-/// Shards of one size are one call, others a sum for each owner. `in`: null if this member adds nothing.
+/// Shards of one size are one call, others a sum for each owner. `in`: null if this member adds
+/// nothing.
 void NcclExchange::plan_reduce_scatter(Communication& made, const Operation& own, const PiperMessagePart& part, const unsigned char* in) {
   const std::uint64_t size = element_bytes(part.dtype);
   const std::uint32_t members = own.communicator->num_members, self = own.communicator->self;
@@ -224,7 +227,8 @@ void NcclExchange::plan_all_gather(Communication& made, const Operation& own, co
   }
 }
 
-/// Accumulated sums need scratch, and members that contribute nothing need zeros: both lie outside the plan.
+/// Accumulated sums need scratch, and members that contribute nothing need zeros: both lie outside
+/// the plan.
 std::optional<Failure> NcclExchange::place_scratch(Phase phase) {
   GpuRank& rank = *gpu_.ranks[0];
   const auto allocate = [&](std::uint64_t bytes, unsigned char*& to) { return gpu_.done(gpu_.driver->allocate(std::max(bytes, kLine), &to), "cuMemAlloc", &rank); };
@@ -374,7 +378,8 @@ bool NcclExchange::others_failed(const GpuRank* rank, std::uint32_t action) {
   noticed_.store(true);
   if (gpu_.failure) return false;
   gpu_.failure = failure_of_others(gpu_, failure_);
-  // There may be no action in flight on the device while this rank is on its way to the communication.
+  // There may be no action in flight on the device while this rank is on its way to the
+  // communication.
   if (gpu_.failure->place.action.empty() && action != Gpu::kNoAction) {
     const PiperRank& active = rank->ranks[static_cast<std::size_t>(gpu_.phase)];
     gpu_.failure->rank = active.rank;
@@ -420,7 +425,8 @@ void NcclExchange::watch() {
     failure_ = *found;
     // Set first: communications that end from now on leave results that must not be read.
     lost_.store(true, std::memory_order_release);
-    // A thread that waits for the device first finds out where it waits; then that wait is ended and no longer visible. A thread within a call notices nothing.
+    // A thread that waits for the device first finds out where it waits; then that wait is ended
+    // and no longer visible. A thread within a call notices nothing.
     for (const Clock::time_point until = Clock::now() + kNoticeWithin; !noticed_.load() && !ends_.load() && Clock::now() < until;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(kNameWithin);
     abort_all();
@@ -429,11 +435,13 @@ void NcclExchange::watch() {
 
 void NcclExchange::abort_all() {
   {
-    // A thread within a call may wait there for the device, which waits for the communications that end here.
+    // A thread within a call may wait there for the device, which waits for the communications that
+    // end here.
     std::unique_lock lock(mutex_, std::chrono::seconds(2));
     if (aborted_.exchange(true)) return;
   }
-  // All at the same time: each waits for the graphs that have its calls, and these wait for the calls of the others.
+  // All at the same time: each waits for the graphs that have its calls, and these wait for the
+  // calls of the others.
   for (const Communicator& each : communicators_) {
     if (each.handle == nullptr) continue;
     std::packaged_task<void()> abort([nccl = nccl_, handle = each.handle] { nccl->abort(handle); });

@@ -1,10 +1,13 @@
 #pragma once
-// Messages between processes, one GPU each, by NCCL: every communication of the plan is a group of calls on a stream of this process's rank.
+// Messages between processes, one GPU each, by NCCL: every communication of the plan is a group of
+// calls on a stream of this process's rank.
 //
-// Guarantees: this rank's calls in a step are planned before the first one, from the tables of all ranks. Every communicator has moved an element by each kind
-// of call before step 1, in the order of all ranks, so nothing is set up while steps are captured. A thread watches the communicators and the other processes:
-// after a failure of either all communications end, and nothing waits for them. The end of an exchange drops all graphs, because NCCL waits for them, and has
-// its own time limit, whatever NCCL does.
+// Guarantees: this rank's calls in a step are planned before the first one, from the tables of all
+// ranks. Every communicator has moved an element by each kind of call before step 1, in the order
+// of all ranks, so nothing is set up while steps are captured. A thread watches the communicators
+// and the other processes: after a failure of either all communications end, and nothing waits for
+// them. The end of an exchange drops all graphs, because NCCL waits for them, and has its own time
+// limit, whatever NCCL does.
 
 #include <atomic>
 #include <future>
@@ -40,10 +43,12 @@ class NcclExchange final : public Exchange {
     const PiperCommunicator* members = nullptr;
     bool evaluates = false;                       // evaluation uses this communicator, too
   };
-  struct Adds {                                   // adds a sum in scratch to the values at its destination
+  // Adds a sum in scratch to the values at its destination.
+  struct Adds {
     std::size_t call = 0;                         // the call that makes the sum
     std::uint64_t offset = 0;                     // in scratch
-    unsigned char *from = nullptr, *to = nullptr, *table = nullptr;  // table: both addresses, on the device
+    // table: both addresses, on the device.
+    unsigned char *from = nullptr, *to = nullptr, *table = nullptr;
     std::uint64_t elements = 0;
     std::uint32_t dtype = 0;
   };
@@ -52,7 +57,8 @@ class NcclExchange final : public Exchange {
     std::vector<std::pair<unsigned char*, std::uint64_t>> cleared;
     std::vector<NcclCall> calls;
     std::vector<Adds> adds;
-    std::vector<NcclCall> copies;                 // to and from the memory of the host: from, to, bytes
+    // To and from the memory of the host: from, to, bytes.
+    std::vector<NcclCall> copies;
     std::uint64_t scratch = 0;                    // bytes
   };
 
@@ -60,7 +66,8 @@ class NcclExchange final : public Exchange {
   void plan_part(Communication& planned, const std::vector<CommMember>& matched_comm, std::size_t self, std::uint32_t part);
   void plan_reduce_scatter(Communication& planned, const Operation& operation, const PiperMessagePart& part, const unsigned char* in);
   void plan_all_gather(Communication& planned, const Operation& operation, const PiperMessagePart& part, const unsigned char* in);
-  /// The communicators for communications with other processes, by number, in the order of all ranks.
+  /// The communicators for communications with other processes, by number, in the order of all
+  /// ranks.
   std::map<std::uint32_t, const PiperCommunicator*> used(Phase phase) const;
   std::optional<Failure> open_communicators(Phase phase);
   std::optional<Failure> open_communicator(const PiperCommunicator& members);
@@ -81,9 +88,11 @@ class NcclExchange final : public Exchange {
 
   Gpu& gpu_;
   ProcessGroup& group_;
-  const std::shared_ptr<Nccl> nccl_;              // threads that abort communicators may outlive the exchange
+  // Threads that abort communicators may outlive the exchange.
+  const std::shared_ptr<Nccl> nccl_;
   const PiperJob& whole_job_;
-  std::size_t self_ = 0;                          // the position of this process's rank in the whole job
+  // The position of this process's rank in the whole job.
+  std::size_t self_ = 0;
   std::map<std::uint32_t, std::size_t> known_;    // id -> communicator
   std::vector<std::vector<Communication>> communications_[2];  // by Phase, queue, position
   unsigned char *zeros_ = nullptr, *elements_ = nullptr;
@@ -92,7 +101,8 @@ class NcclExchange final : public Exchange {
   // Shared with the thread.
   std::timed_mutex mutex_;
   std::vector<Communicator> communicators_;
-  std::atomic<bool> aborted_ = false;  // also written without the lock, when a call that holds it waits for the device
+  // Also written without the lock, when a call that holds it waits for the device.
+  std::atomic<bool> aborted_ = false;
   std::vector<std::future<void>> aborts_;         // by the thread, and after its end
   std::atomic<bool> lost_{false}, ends_{false};
   std::atomic<bool> noticed_{false};              // the thread that runs the steps has seen lost_

@@ -1,8 +1,9 @@
 #pragma once
-// The needs of a role in a step, found by letting its function enqueue on a device that runs nothing: so all of them are known, and allocated, before the first
-// step.
+// The needs of a role in a step, found by letting its function enqueue on a device that runs
+// nothing: so all of them are known, and allocated, before the first step.
 //
-// Guarantees: allocations, products and events that a step uses are those listed here; nothing depends on the rank of the role.
+// Guarantees: allocations, products and events that a step uses are those listed here; nothing
+// depends on the rank of the role.
 
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,9 @@ struct ScannedAction {
 struct ScannedProduct {
   PiperGemm call{};
   std::uint32_t end = PIPER_GEMM_WRITES;
-  std::uint64_t workspace = 0;  // bytes that the plan reserves for each of its calls: the same, because they follow from the shape; the first of them may be
-                                // skipped to begin at a multiple of PIPER_WORKSPACE_ALIGNMENT
+  // Bytes that the plan reserves for each of its calls: the same, because they follow from the
+  // shape; the first of them may be skipped to begin at a multiple of PIPER_WORKSPACE_ALIGNMENT.
+  std::uint64_t workspace = 0;
 };
 /// The key of a product.
 inline auto fields(const PiperGemm& call) { return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b, call.dtype); }
@@ -41,7 +43,8 @@ struct ScannedCheck {
 
 struct RoleScan {
   std::vector<ScannedAction> actions;              // per action
-  std::vector<std::vector<std::uint8_t>> awaited;  // per queue and position: whether an action waits for its end
+  // Per queue and position: whether an action waits for its end.
+  std::vector<std::vector<std::uint8_t>> awaited;
   std::vector<ScannedProduct> products;            // distinct
   bool torch_attention = false;                    // some attention is LibTorch's
   bool flash_attention = false;                    // of bf16

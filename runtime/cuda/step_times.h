@@ -1,5 +1,6 @@
 #pragma once
-// Times of the actions of a step on the device, and of the products and attention in them: timers around them, read when the run has ended.
+// Times of the actions of a step on the device, and of the products and attention in them: timers
+// around them, read when the run has ended.
 //
 //   times.begin();                                     // all streams wait for earlier work
 //   times.begin_action(rank, queue, action);           // after its waits

@@ -42,10 +42,12 @@ void* take(std::size_t bytes, int, CUstream_st*) {
 }
 void keep(void*, std::size_t, int, CUstream_st*) {}
 
-// torch::cuda::CUDAPluggableAllocator, whose header needs CUDA's headers; the names contain the types.
+// torch::cuda::CUDAPluggableAllocator, whose header needs CUDA's headers; the names contain the
+// types.
 using Taking = std::function<void*(std::size_t, int, CUstream_st*)>;
 using Keeping = std::function<void(void*, std::size_t, int, CUstream_st*)>;
-using Allocator = std::shared_ptr<void>;  // of c10::cuda::CUDACachingAllocator::CUDAAllocator; only handed on
+// of c10::cuda::CUDACachingAllocator::CUDAAllocator; only handed on
+using Allocator = std::shared_ptr<void>;
 constexpr const char* kCreate = "_ZN5torch4cuda22CUDAPluggableAllocator21createCustomAllocatorESt8functionIFPvmiP11CUstream_stEES2_IFvS3_miS5_EE";
 constexpr const char* kChange = "_ZN5torch4cuda22CUDAPluggableAllocator22changeCurrentAllocatorERKSt10shared_ptrIN3c104cuda20CUDACachingAllocator13CUDAAllocatorEE";
 
@@ -200,7 +202,8 @@ int attend_grad(void* stream, const PiperAttend* call, const void* q, const void
                                                                   call->scale, std::nullopt, std::nullopt);
       return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);
     }
-    constexpr std::int64_t kWhole = 1;  // keys are not split: gradients of queries are added in one order
+    // Keys are not split: gradients of queries are added in one order.
+    constexpr std::int64_t kWhole = 1;
     const auto made = at::_ops::_efficient_attention_backward::call(change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, call->seq, call->keys, sums, 0.0, none,
                                                                     none, mask_of(*call), false, call->scale, kWhole, std::nullopt, false);
     return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);

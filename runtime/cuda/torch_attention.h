@@ -1,10 +1,13 @@
 #pragma once
-// Attention of LibTorch on a GPU: a table of C functions of the plugin with LibTorch. libtorch_cuda is opened at run time and only registers kernels with the
-// libtorch_cpu that the plugin is built with; the plugin needs no header of CUDA.
+// Attention of LibTorch on a GPU: a table of C functions of the plugin with LibTorch. libtorch_cuda
+// is opened at run time and only registers kernels with the libtorch_cpu that the plugin is built
+// with; the plugin needs no header of CUDA.
 //
-// Guarantees: a call enqueues on the stream and returns; results lie at the requested addresses; LibTorch's other allocations come from the workspace of the
-// call, in the order that backend/cuda/attention.h counts, or the call fails; additions have one order (deterministic algorithms), except for flash attention's
-// gradient if that was not asked for; no random numbers are drawn, and nothing is saved except out and lse. A captured stream works like any other.
+// Guarantees: a call enqueues on the stream and returns; results lie at the requested addresses;
+// LibTorch's other allocations come from the workspace of the call, in the order that
+// backend/cuda/attention.h counts, or the call fails; additions have one order (deterministic
+// algorithms), except for flash attention's gradient if that was not asked for; no random numbers
+// are drawn, and nothing is saved except out and lse. A captured stream works like any other.
 //
 //   std::string reason;
 //   const TorchAttention* const torch = open_torch_attention({.plugin = ..., .library = ".../torch/lib/libtorch_cuda.so", .version = "2.11.0+cu130", .gpu = 0}, true, reason);
@@ -20,8 +23,9 @@ inline constexpr std::uint32_t kTorchAttentionVersion = 2;
 
 struct TorchAttention {
   std::uint32_t version;
-  /// Called before all else of LibTorch's CUDA; later calls change `deterministic` alone. `library_version`: from its folder. Null, or the reason of a failure
-  /// (valid until the next call).
+  /// Called before all else of LibTorch's CUDA; later calls change `deterministic` alone.
+  /// `library_version`: from its folder. Null, or the reason of a failure (valid until the next
+  /// call).
   const char* (*open)(const char* library, const char* library_version, int gpu, int deterministic);
   /// kSuccess, kAttentionRefused or kAttentionOverrun (driver.h).
   int (*attend)(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes);

@@ -26,11 +26,13 @@ std::string words(std::string text) {
 }
 std::string words(int error) { return words(std::string(std::strerror(error))); }
 
-/// The time that a pipe may be without a writer: one that is started beside this process opens it a moment later.
+/// The time that a pipe may be without a writer: one that is started beside this process opens it a
+/// moment later.
 constexpr std::chrono::seconds kWriterComes{3};
 
-/// Reads a file or a pipe to its end, or up to the limit. It opens without waiting, so that it notices a pipe without a writer, and a regular file that blocks
-/// its reader, such as the log of the kernel.
+/// Reads a file or a pipe to its end, or up to the limit. It opens without waiting, so that it
+/// notices a pipe without a writer, and a regular file that blocks its reader, such as the log of
+/// the kernel.
 class Reader {
  public:
   explicit Reader(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
@@ -108,7 +110,8 @@ std::nullopt_t unreadable(const std::string& what, const std::string& reason, Fa
   return std::nullopt;
 }
 
-/// The reason why an entry of a folder is not text; empty for a file, and for a folder, whose files are text.
+/// The reason why an entry of a folder is not text; empty for a file, and for a folder, whose files
+/// are text.
 std::string no_text(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::file_status status = entry.status(error);
@@ -139,7 +142,8 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
     files.push_back(path);
     return files;
   }
-  std::vector<std::pair<std::string, std::string>> refused;  // entries that are not text, with the reason: skipped silently they would not be missed
+  // Entries that are not text, with the reason: skipped silently they would not be missed.
+  std::vector<std::pair<std::string, std::string>> refused;
   fs::recursive_directory_iterator it(path, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     const bool hidden = it->path().filename().native().starts_with('.');
@@ -170,7 +174,8 @@ std::optional<Text> read_text(const std::string& path, Failure& failure, std::ui
   try {
     const auto files = files_of(path, failure);
     if (!files) return std::nullopt;
-    // If the room is requested at once a text that does not fit is refused; grown bit by bit, it would take the machine's memory first.
+    // If the room is requested at once a text that does not fit is refused; grown bit by bit, it
+    // would take the machine's memory first.
     std::uintmax_t bytes = 0;
     for (const std::string& file : *files) {
       std::error_code error;

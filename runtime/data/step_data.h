@@ -1,11 +1,13 @@
 #pragma once
-// The source of the inputs of a step. Sample i of step s is a function of (seed, s, i) alone, so neither layout nor timing changes it.
+// The source of the inputs of a step. Sample i of step s is a function of (seed, s, i) alone, so
+// neither layout nor timing changes it.
 //
 //   Failure failure;
 //   std::unique_ptr<StepData> data = open_data(job.data, inputs, seed, DataUse::training, failure);
 //   data->load(0, step, first, samples, to);   // samples first .. first + samples of the step's batch
 //
-// Held-out data is read once, in order. The last batch may be short; it is padded with its last sample, which a program of the job weighs with 0:
+// Held-out data is read once, in order. The last batch may be short; it is padded with its last
+// sample, which a program of the job weighs with 0:
 //
 //   std::unique_ptr<StepData> held_out = open_held_out(job, failure);
 //   for (step = 0; step < held_out->batches().taken; ++step) ... held_out->batches().samples_of(step) ...
@@ -46,7 +48,8 @@ struct Batches {
 class StepData {
  public:
   virtual ~StepData() = default;
-  /// Writes samples [first, first + samples) of step `step` of input `input`, dense, in the input's order of dimensions. Never allocates.
+  /// Writes samples [first, first + samples) of step `step` of input `input`, dense, in the input's
+  /// order of dimensions. Never allocates.
   virtual void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const = 0;
   /// The batches of held-out data; none for training, which draws its samples.
   virtual Batches batches() const { return {}; }
@@ -54,15 +57,18 @@ class StepData {
   virtual const char* sample_name() const { return "sample"; }
 };
 
-/// Null, with the failure, when the data cannot be read, is too short, or does not fit the inputs. Kind 0 gives data without inputs.
-/// bytes: training draws windows of seq + 1 bytes at random; held_out takes windows side by side, from the start. Texts that are in `texts` are not read again.
+/// Null, with the failure, when the data cannot be read, is too short, or does not fit the inputs.
+/// Kind 0 gives data without inputs. bytes: training draws windows of seq + 1 bytes at random;
+/// held_out takes windows side by side, from the start. Texts that are in `texts` are not read
+/// again.
 std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use, Failure& failure, TextFiles* texts = nullptr);
 
-/// The held-out data of a job, with the weights of samples as a further input if its programs have one. Null, with the failure, also if they have none and the
-/// last batch is short.
+/// The held-out data of a job, with the weights of samples as a further input if its programs have
+/// one. Null, with the failure, also if they have none and the last batch is short.
 std::unique_ptr<StepData> open_held_out(const PiperJob& job, Failure& failure, TextFiles* texts = nullptr);
 
-/// The refusal of a short last batch by a program in which samples depend on each other; without a location.
+/// The refusal of a short last batch by a program in which samples depend on each other; without a
+/// location.
 Failure refused_short_batch(const Batches& batches, const char* sample_name);
 
 /// `held-out batch 2 of 3, rows 5 to 8`.

@@ -1,8 +1,9 @@
 #pragma once
-// Numbers of a text file: a header line that names the columns, and below it a line of numbers per sample. Columns are separated by commas, or by white space
-// if the header has no comma.
+// Numbers of a text file: a header line that names the columns, and below it a line of numbers per
+// sample. Columns are separated by commas, or by white space if the header has no comma.
 //
-// An input of one number per sample has the column of its name, one of n numbers the columns `x.0` to `x.n-1`, in row-major order; other columns are skipped.
+// An input of one number per sample has the column of its name, one of n numbers the columns `x.0`
+// to `x.n-1`, in row-major order; other columns are skipped.
 
 #include <cstdint>
 #include <memory>
@@ -31,8 +32,9 @@ struct Table {
   std::vector<std::variant<std::vector<double>, std::vector<std::int64_t>>> values;
 };
 
-/// Null, with the reason and the location in the file in `failure`, for an entry that is not a number, a line with too few or too many, a column that is
-/// missing or occurs twice, or no line at all. `path` is the file's name in the failure.
+/// Null, with the reason and the location in the file in `failure`, for an entry that is not a
+/// number, a line with too few or too many, a column that is missing or occurs twice, or no line at
+/// all. `path` is the file's name in the failure.
 std::shared_ptr<const Table> read_table(const std::string& path, const Text& text, std::span<const TableInput> inputs, Failure& failure);
 
 }  // namespace piper::runtime

@@ -1,4 +1,5 @@
-// Piper's own loops. Sums run in a fixed order, in the dtype of the result for products (in blocks that stay in cache), in f64 for the sums of softmax.
+// Piper's own loops. Sums run in a fixed order, in the dtype of the result for products (in blocks
+// that stay in cache), in f64 for the sums of softmax.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -40,7 +41,8 @@ void multiply(const PiperGemm& call, const Operand* a, const Operand* b, T* c, b
   }
 }
 
-// Positions in q[batch][seq][heads][width] and k[batch][keys][kv_heads][width]: query head h reads key head h / (heads / kv_heads).
+// Positions in q[batch][seq][heads][width] and k[batch][keys][kv_heads][width]: query head h reads
+// key head h / (heads / kv_heads).
 struct Heads {
   const PiperAttend& call;
   std::int64_t q(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t width) const { return ((b * call.seq + s) * call.heads + h) * width; }

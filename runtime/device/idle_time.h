@@ -12,7 +12,8 @@ namespace piper::runtime {
 class IdleTime {
  public:
   using Clock = std::chrono::steady_clock;
-  /// The most that the time between two looks counts: a process that was stopped (Ctrl-Z, a frozen container) has not waited meanwhile.
+  /// The most that the time between two looks counts: a process that was stopped (Ctrl-Z, a frozen
+  /// container) has not waited meanwhile.
   static constexpr Clock::duration kLongestLook = std::chrono::seconds(1);
 
   explicit IdleTime(Clock::time_point now) : last_(now) {}

@@ -17,7 +17,8 @@
 
 namespace piper::runtime {
 
-/// Each function asks the host for the library, calls it, and reports a failure to the host. All is resolved at compile time: a step makes no further call.
+/// Each function asks the host for the library, calls it, and reports a failure to the host. All is
+/// resolved at compile time: a step makes no further call.
 template <typename Host>
 struct LibraryApi {
   static int gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
@@ -50,7 +51,8 @@ struct LibraryApi {
 /// The failure in words.
 std::string library_failure(int status, const LibraryReport& report);
 
-/// PiperRank::runtime of a run without an executor: its calls go straight to a library, and the last failure is kept.
+/// PiperRank::runtime of a run without an executor: its calls go straight to a library, and the
+/// last failure is kept.
 class DirectCalls {
  public:
   explicit DirectCalls(const LibraryCalls& library) : library_(library) {}

@@ -1,8 +1,10 @@
 #pragma once
-// Matrix products and attention: a small table of C functions, provided by the plugin with LibTorch or by Piper's own loops. The plugin is opened at the first
-// call, so a run that needs neither loads nothing.
+// Matrix products and attention: a small table of C functions, provided by the plugin with LibTorch
+// or by Piper's own loops. The plugin is opened at the first call, so a run that needs neither
+// loads nothing.
 //
-// A function returns 0, or nonzero with `*error` (static storage) and `*value`; no exception leaves it.
+// A function returns 0, or nonzero with `*error` (static storage) and `*value`; no exception leaves
+// it.
 
 #include <cstdint>
 #include <mutex>
@@ -23,7 +25,8 @@ struct LibraryReport {
 struct LibraryCalls {
   std::uint32_t abi_version;
   const char* name;
-  /// Called once, before all others: the library of the products. Nonzero if this machine does not have it.
+  /// Called once, before all others: the library of the products. Nonzero if this machine does not
+  /// have it.
   int (*choose)(Math math);
   /// The first call in every device thread that computes.
   void (*begin_thread)(std::uint32_t threads);
@@ -32,11 +35,13 @@ struct LibraryCalls {
                 std::uint64_t workspace_bytes, LibraryReport* report);
   int (*attend_grad)(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
                      void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report);
-  /// 1 before the end of a process that used it if static destructors may be skipped: `_exit` is then worthwhile.
+  /// 1 before the end of a process that used it if static destructors may be skipped: `_exit` is
+  /// then worthwhile.
   int skip_destructors;
 };
 
-/// Piper's own loops: correct in f32, f64 and bf16, deterministic, and slow. For tests and machines without LibTorch, on request only.
+/// Piper's own loops: correct in f32, f64 and bf16, deterministic, and slow. For tests and machines
+/// without LibTorch, on request only.
 const LibraryCalls& builtin_library_calls();
 
 /// The name of the plugin's entry: `const LibraryCalls* piper_library_calls()`.
@@ -48,7 +53,8 @@ std::string torch_plugin_path(const Options& options);
 /// Opens the library that the options ask for, once, at the first need.
 class LibrarySwitch {
  public:
-  /// Construct it while no other thread reads the environment: it makes threads that help inside a library call poll only briefly for the next one.
+  /// Construct it while no other thread reads the environment: it makes threads that help inside a
+  /// library call poll only briefly for the next one.
   explicit LibrarySwitch(const Options& options);
   /// Null with the reason in `failure`.
   const LibraryCalls* get(Failure& failure);

@@ -19,9 +19,10 @@ std::string folder_of_executable() {
   return text.substr(0, text.rfind('/'));
 }
 
-// The OpenMP runtime reads this when LibTorch is loaded. By default a thread polls 300,000 times, for milliseconds, for the next product before it sleeps.
-// Between products a rank computes alone, and on busy cores the polling takes time from the very thread that is waited for. Waking a sleeping thread takes some
-// ten microseconds, about as long as 1000 polls.
+// The OpenMP runtime reads this when LibTorch is loaded. By default a thread polls 300,000 times,
+// for milliseconds, for the next product before it sleeps. Between products a rank computes alone,
+// and on busy cores the polling takes time from the very thread that is waited for. Waking a
+// sleeping thread takes some ten microseconds, about as long as 1000 polls.
 void look_only_shortly_for_work() { setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0); }
 
 }  // namespace
@@ -43,7 +44,8 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
                .hint = "name its folder in `PIPER_PLUGINS`, or run without LibTorch, slowly, with `PIPER_MATH=builtin`"};
     return nullptr;
   };
-  // The mathematics library inside LibTorch asks for the folder, and ends the process if there is none.
+  // The mathematics library inside LibTorch asks for the folder, and ends the process if there is
+  // none.
   char folder[PATH_MAX];
   if (!getcwd(folder, sizeof(folder)) && errno == ENOENT) {
     failure = {.code = kPluginUnavailable,

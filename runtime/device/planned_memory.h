@@ -1,6 +1,6 @@
 #pragma once
-// The memory that LibTorch may allocate during one call: results at their planned addresses, the rest from the planned workspace, one piece after the other. A
-// hook in its allocator calls this.
+// The memory that LibTorch may allocate during one call: results at their planned addresses, the
+// rest from the planned workspace, one piece after the other. A hook in its allocator calls this.
 //
 //   PlannedMemory memory{.next = workspace, .left = bytes, .results = {{{out, out_bytes}}}};
 //   void* const at = memory.take(bytes);   // throws Overrun if the plan has too little

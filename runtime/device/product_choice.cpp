@@ -7,7 +7,8 @@
 namespace piper::runtime {
 namespace {
 
-// A call of oneDNN takes some 15 us before it multiplies, as long as MKL takes for a product of 90 x 90 x 90; and it needs matrices that fill its blocks.
+// A call of oneDNN takes some 15 us before it multiplies, as long as MKL takes for a product of 90
+// x 90 x 90; and it needs matrices that fill its blocks.
 constexpr std::int64_t kMinExtent = 32;
 constexpr std::int64_t kMinWork = 128 * 128 * 128;
 
@@ -30,7 +31,8 @@ Processor this_processor() {
 }
 
 ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor& processor) {
-  if (call.dtype != PIPER_F32) return ProductLibrary::mkl;  // oneDNN has no other type that is used here
+  // oneDNN has no other type that is used here.
+  if (call.dtype != PIPER_F32) return ProductLibrary::mkl;
   if (math != Math::automatic) return math == Math::onednn ? ProductLibrary::onednn : ProductLibrary::mkl;
   if (takes_mkl_alone(processor)) return ProductLibrary::mkl;
   const std::int64_t least = std::min({call.m, call.n, call.k});

@@ -10,7 +10,8 @@ namespace piper::runtime {
 
 namespace {
 
-/// A common remedy for numbers that are not finite; before the first update it could not have helped.
+/// A common remedy for numbers that are not finite; before the first update it could not have
+/// helped.
 const char* hint_at(std::uint64_t step, bool clips) {
   if (step == 0) return "no update has been made yet: check the data and the initial weights";
   if (clips) return "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps";

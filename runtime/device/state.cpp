@@ -15,8 +15,8 @@
 namespace piper::runtime {
 namespace {
 
-/// Calls `work(begin, end)` for pieces of the range, on as many threads as there are cores if it is long: a model of 10^9 parameters would take a minute on
-/// one.
+/// Calls `work(begin, end)` for pieces of the range, on as many threads as there are cores if it is
+/// long: a model of 10^9 parameters would take a minute on one.
 template <typename Work>
 void in_pieces(std::uint64_t first, std::uint64_t end, const Work& work) {
   constexpr std::uint64_t kPiece = 1u << 20;

@@ -1,9 +1,12 @@
-// Matrix products and attention by LibTorch, as a plugin of C functions: the only file that includes LibTorch.
+// Matrix products and attention by LibTorch, as a plugin of C functions: the only file that
+// includes LibTorch.
 //
-// Tensors are views of planned memory. Attention has no out-variant, so while it runs a hook serves LibTorch's allocations on this thread: results at their
-// planned addresses, the rest from the planned workspace. f64, grouped key heads and values of another width take the explicit form, product by product, which
-// is deterministic and allocates nothing. Products are MKL's or oneDNN's (product_choice.h). oneDNN's allocations come from memory that the thread keeps,
-// because only oneDNN knows their size, which depends on the processor.
+// Tensors are views of planned memory. Attention has no out-variant, so while it runs a hook serves
+// LibTorch's allocations on this thread: results at their planned addresses, the rest from the
+// planned workspace. f64, grouped key heads and values of another width take the explicit form,
+// product by product, which is deterministic and allocates nothing. Products are MKL's or oneDNN's
+// (product_choice.h). oneDNN's allocations come from memory that the thread keeps, because only
+// oneDNN knows their size, which depends on the processor.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>
@@ -44,7 +47,8 @@ void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& r
 namespace piper::runtime {
 namespace {
 
-// ---- planned memory ---------------------------------------------------------------------------------------------------
+// ---- planned memory
+// ---------------------------------------------------------------------------------------------------
 
 thread_local PlannedMemory* planned = nullptr;
 
@@ -73,7 +77,8 @@ class PlannedScope {
   ~PlannedScope() { planned = nullptr; }
 };
 
-// ---- threads ----------------------------------------------------------------------------------------------------------
+// ---- threads
+// ----------------------------------------------------------------------------------------------------------
 
 thread_local std::optional<c10::InferenceMode> inference;
 
@@ -92,7 +97,8 @@ at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides
   return at::from_blob(const_cast<void*>(data), sizes, strides, at::TensorOptions().dtype(scalar_type(dtype)));
 }
 
-// ---- matrix products --------------------------------------------------------------------------------------------------
+// ---- matrix products
+// --------------------------------------------------------------------------------------------------
 
 // The three views of one shape of product; only their addresses change from call to call.
 struct ProductViews {
@@ -203,7 +209,8 @@ struct KeptMemory {
   }
 };
 
-// oneDNN takes all memory before it writes anything, so a product that had too little is started again.
+// oneDNN takes all memory before it writes anything, so a product that had too little is started
+// again.
 void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
   const ProductViews& views = at_addresses(call, a, b, c);
   thread_local KeptMemory kept;
@@ -223,7 +230,8 @@ void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* 
   }
 }
 
-// MKL chooses by the processor: AMX and AVX-512 if supported, else widened operands. Nothing is rounded before c is.
+// MKL chooses by the processor: AMX and AVX-512 if supported, else widened operands. Nothing is
+// rounded before c is.
 void multiply_bf16(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
   constexpr int kRows = 101, kPlain = 111, kTransposed = 112;  // of CBLAS
   const auto* left = static_cast<const std::uint16_t*>(a);
@@ -262,7 +270,8 @@ int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std:
   }
 }
 
-// ---- attention ----------------------------------------------------------------------------------------------------------
+// ---- attention
+// ----------------------------------------------------------------------------------------------------------
 
 // [batch][heads][positions][width], LibTorch's order, over memory [batch][positions][heads][width].
 at::Tensor heads_view(const void* data, std::int64_t batch, std::int64_t positions, std::int64_t heads, std::int64_t width, std::uint32_t dtype) {
@@ -273,7 +282,8 @@ bool has_flash(const PiperAttend& call) {
   return call.dtype == PIPER_F32 && call.heads == call.kv_heads && call.width == call.value_width && (!call.causal || call.seq == call.keys);
 }
 
-// Moves a result to its planned address, where it already is unless LibTorch used that memory for something else.
+// Moves a result to its planned address, where it already is unless LibTorch used that memory for
+// something else.
 bool settle(const at::Tensor& tensor, void* planned_at, std::uint64_t bytes, const PlannedMemory& memory) {
   const void* const data = tensor.const_data_ptr();
   if (data == planned_at) return true;
@@ -392,7 +402,8 @@ struct Written {
       for (std::int64_t h = 0; h < call.heads; ++h) {
         const Matrix query = queries(q, b, h, call.width), key = keys(k, b, h, call.width);
         const Matrix result = queries(out, b, h, call.value_width), change = queries(dout, b, h, call.value_width);
-        const bool later = h % group != 0;  // the first of several query heads on one key head writes, later ones add
+        // The first of several query heads on one key head writes, later ones add.
+        const bool later = h % group != 0;
         multiply(query, false, key, true, weights, false);
         for (std::int64_t s = 0; s < call.seq; ++s) {
           T* const row = scores + s * call.keys;

@@ -1,6 +1,7 @@
 #pragma once
-// Attention of bf16 operands by an implementation for f32: operands are widened into the planned workspace, and results are rounded once, after all sums.
-// piper_attend_workspace reserves the room.
+// Attention of bf16 operands by an implementation for f32: operands are widened into the planned
+// workspace, and results are rounded once, after all sums. piper_attend_workspace reserves the
+// room.
 //
 //   if (call->dtype == PIPER_BF16) return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, bytes, report);
 

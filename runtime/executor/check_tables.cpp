@@ -128,9 +128,11 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   return std::nullopt;
 }
 
-// All ranks are in the job: every member of a communicator must be one of them and describe it equally.
+// All ranks are in the job: every member of a communicator must be one of them and describe it
+// equally.
 std::optional<Failure> check_members(const PiperJob& job, bool evaluation) {
-  std::map<std::uint32_t, std::pair<const PiperCommunicator*, std::uint32_t>> seen;  // id -> one member's view, members seen
+  // Id -> one member's view, members seen.
+  std::map<std::uint32_t, std::pair<const PiperCommunicator*, std::uint32_t>> seen;
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
     const PiperJobRank& rank = job.ranks[r];
     const PiperProgram* program = evaluation ? rank.evaluation : rank.program;

@@ -8,8 +8,9 @@
 
 namespace piper::runtime {
 
-/// The first contradiction found: versions, ranges of offsets and indices, intervals with other extents than a program was generated for, the state parts of
-/// both programs, members of communicators.
+/// The first contradiction found: versions, ranges of offsets and indices, intervals with other
+/// extents than a program was generated for, the state parts of both programs, members of
+/// communicators.
 std::optional<Failure> check_tables(const PiperJob& job);
 
 }  // namespace piper::runtime

@@ -59,7 +59,8 @@ bool PeerProcesses::receive_recorded(const PiperJobRank& rank, std::vector<Recor
   return false;
 }
 
-/// All processes go through the same pieces in the same order: the holder of a piece sends it, rank 0 receives it, and the others skip it.
+/// All processes go through the same pieces in the same order: the holder of a piece sends it, rank
+/// 0 receives it, and the others skip it.
 std::optional<ParameterValues> PeerProcesses::read_parameter(Device& device, std::string_view name, ParamTensor part) {
   std::string bytes;
   const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {

@@ -1,6 +1,7 @@
 #pragma once
-// The other processes of a run, as one process's executor uses them: they stop at the same step, all learn of the first failure, and the reports, records and
-// parameters of their ranks reach rank 0.
+// The other processes of a run, as one process's executor uses them: they stop at the same step,
+// all learn of the first failure, and the reports, records and parameters of their ranks reach rank
+// 0.
 //
 //   PeerProcesses peers(processes, job);
 //   if (auto failure = peers.agree(device)) ...;              // before the first step
@@ -33,7 +34,8 @@ class PeerProcesses {
   /// The ranks of all processes.
   std::span<const PiperJobRank> ranks() const { return {whole_job_.ranks, whole_job_.num_ranks}; }
 
-  /// Agrees on which process sends which numbers of a step. A failure of the run if not all processes take part.
+  /// Agrees on which process sends which numbers of a step. A failure of the run if not all
+  /// processes take part.
   std::optional<Failure> agree(const Device& device);
   /// `step`: of the run. Only rank 0 waits.
   void send(Phase phase, std::uint64_t step, const ReportSlots& slots) { numbers_.send(phase, steps_before_ + step, step, slots); }
@@ -43,8 +45,8 @@ class PeerProcesses {
   /// Ends a run after `steps` steps, the same number on all processes.
   void end_run(std::uint64_t steps) { steps_before_ += steps; }
 
-  /// Sends what this process has recorded to rank 0, which gets all ranks, with times from one start; elsewhere the list becomes empty. A failure of the run if
-  /// a process is gone.
+  /// Sends what this process has recorded to rank 0, which gets all ranks, with times from one
+  /// start; elsewhere the list becomes empty. A failure of the run if a process is gone.
   std::optional<Failure> collect(std::vector<RecordedRank>& recorded);
   /// Called by all for the same tensors in the same order; rank 0 gets them.
   std::optional<ParameterValues> read_parameter(Device& device, std::string_view name, ParamTensor part);

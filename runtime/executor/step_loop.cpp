@@ -12,7 +12,8 @@ namespace piper::runtime {
 
 namespace {
 
-/// With several processes a started step is not taken back, so few are in flight: a stop must not wait for many.
+/// With several processes a started step is not taken back, so few are in flight: a stop must not
+/// wait for many.
 constexpr std::uint64_t kMaxBesideOthers = 2;
 constexpr std::chrono::microseconds kOthersLook(50);
 

@@ -1,5 +1,6 @@
 #pragma once
-// The steps of one run, on the thread that called `run`: begins them a few ahead, and reports those that have ended, in order.
+// The steps of one run, on the thread that called `run`: begins them a few ahead, and reports those
+// that have ended, in order.
 //
 //   StepLoop loop(job, device, run, stop, on_step, others);
 //   loop.run();
@@ -20,7 +21,8 @@ namespace piper::runtime {
 
 class StepLoop {
  public:
-  /// `peers`: null if all ranks are in this process. `stop`: once it is true no step begins that no rank, in any process, has reached.
+  /// `peers`: null if all ranks are in this process. `stop`: once it is true no step begins that no
+  /// rank, in any process, has reached.
   StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, PeerProcesses* peers);
 
   /// Returns when nothing is running. Throws std::bad_alloc; then nothing has begun.

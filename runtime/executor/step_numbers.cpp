@@ -52,7 +52,8 @@ std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::
 void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots) {
   if (!of_[static_cast<std::size_t>(phase)].sends) return;
   const std::uint64_t slot = step % kReportSlots;
-  std::vector<double> values;  // per loss the number of values, and the values; then whether there is a norm, and the norm
+  // Per loss the number of values, and the values; then whether there is a norm, and the norm.
+  std::vector<double> values;
   for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
     const std::uint64_t row = slot * slots.num_losses + loss;
     values.push_back(slots.counts[row]);

@@ -1,5 +1,6 @@
 #pragma once
-// Brings the reports of a step from several processes to rank 0: losses and norms are where the plan has them, and rank 0 keeps and prints them.
+// Brings the reports of a step from several processes to rank 0: losses and norms are where the
+// plan has them, and rank 0 keeps and prints them.
 //
 //   StepNumbers numbers(job, group);
 //   numbers.agree(phase, subjects);                   // on all processes: which one sends which numbers
@@ -22,8 +23,9 @@ class StepNumbers {
  public:
   StepNumbers(const PiperJob& job, ProcessGroup& group) : job_(job), group_(group) {}
 
-  /// For every loss and for the norm, the lowest rank that reports it sends it; a rank that does not know its subjects in advance always sends. A failure of
-  /// the run if a rank does not say what it reports.
+  /// For every loss and for the norm, the lowest rank that reports it sends it; a rank that does
+  /// not know its subjects in advance always sends. A failure of the run if a rank does not say
+  /// what it reports.
   std::optional<Failure> agree(Phase phase, const std::optional<std::vector<std::uint32_t>>& subjects);
 
   /// `step`: of the run; `number`: over all runs.
@@ -39,7 +41,8 @@ class StepNumbers {
     bool sends = false;
     std::vector<std::uint32_t> from;                   // on rank 0
     std::vector<std::unique_ptr<ReportSlots>> slots;   // beside these
-    std::vector<std::uint64_t> taken;                  // beside these: one more than the last number
+    // Beside these: one more than the last number.
+    std::vector<std::uint64_t> taken;
   };
   const PiperJob& job_;
   ProcessGroup& group_;

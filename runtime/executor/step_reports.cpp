@@ -20,7 +20,8 @@ double StepReports::elements_that_count(std::uint32_t loss) const {
   return static_cast<double>(record_.samples == batch_ ? count : count / batch_ * record_.samples);
 }
 
-/// The programs' count over the samples that pad a short batch: each repeats the last sample of the data, whose targets are read here.
+/// The programs' count over the samples that pad a short batch: each repeats the last sample of the
+/// data, whose targets are read here.
 double StepReports::counted_beside_data(const PiperLoss& loss) const {
   const std::uint64_t filled = batch_ - record_.samples;
   if (filled == 0) return 0;

@@ -15,8 +15,8 @@ namespace piper::runtime {
 class StepReports {
  public:
   StepReports(const PiperJob& job, const DeviceRun& run);
-  /// Step `step` of the run, which all local ranks have ended. Valid until the next call. If several ranks reported the same loss, the first counts: they hold
-  /// equal sums.
+  /// Step `step` of the run, which all local ranks have ended. Valid until the next call. If
+  /// several ranks reported the same loss, the first counts: they hold equal sums.
   const StepRecord& take(std::uint64_t step, std::span<const ReportSlots* const> ranks);
 
  private:

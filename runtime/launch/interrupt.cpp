@@ -35,7 +35,8 @@ void on_signal(int) {
   errno = error;
 }
 
-/// Waits until running handlers have returned, so that objects they loaded may be destroyed. A handler on this thread has already returned.
+/// Waits until running handlers have returned, so that objects they loaded may be destroyed. A
+/// handler on this thread has already returned.
 void wait_for_handlers() {
   while (handling.load() > 0) std::this_thread::yield();
 }

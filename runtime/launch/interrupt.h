@@ -1,6 +1,7 @@
 #pragma once
-// Ctrl-C, SIGTERM and a closed terminal (SIGHUP) end a run at the next common step boundary, and the work before a run; a second one ends the process at once,
-// by the default action. A signal that was ignored before, as a shell does for background jobs, stays ignored.
+// Ctrl-C, SIGTERM and a closed terminal (SIGHUP) end a run at the next common step boundary, and
+// the work before a run; a second one ends the process at once, by the default action. A signal
+// that was ignored before, as a shell does for background jobs, stays ignored.
 //
 //   const Interrupt interrupt;
 //   build(interrupt.file());      // a signal ends its compilers
@@ -33,7 +34,8 @@ class Interrupt {
   int file_;
 };
 
-/// While it lives, the interrupt, also an earlier one, ends the executor's run. The executor must outlive it.
+/// While it lives, the interrupt, also an earlier one, ends the executor's run. The executor must
+/// outlive it.
 class EndsRun {
  public:
   EndsRun(const Interrupt& interrupt, Executor& executor);
@@ -42,8 +44,8 @@ class EndsRun {
   EndsRun& operator=(const EndsRun&) = delete;
 };
 
-/// While it lives, a write to a pipe without a reader fails instead of ending the process. A run goes on when its reader is gone: its files are complete, and
-/// its threads are joined.
+/// While it lives, a write to a pipe without a reader fails instead of ending the process. A run
+/// goes on when its reader is gone: its files are complete, and its threads are joined.
 class IgnoreBrokenPipes {
  public:
   IgnoreBrokenPipes();

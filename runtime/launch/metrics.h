@@ -11,8 +11,8 @@
 // A record of a training step (numbers that are not finite are null):
 //   {"schema":1,"phase":"training","step":1,"loss":5.54,"losses":{"gpt.loss.0":5.54},"microbatches":{"gpt.loss.0":[1419.2,1418.9]},
 //    "norm":1.2,"lr":0.002,"seconds":0.41,"tokens_per_second":9990,"peak_bytes":[1048576]}
-// If no input has several integers per sample there are no tokens, and `samples_per_second` is written instead.
-// `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
+// If no input has several integers per sample there are no tokens, and `samples_per_second` is
+// written instead. `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
 
 #include <chrono>
 #include <cstdint>
@@ -30,8 +30,9 @@ namespace piper::runtime {
 /// The object above, without the newline.
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes);
 
-/// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so that none are lost. No other process may write to the
-/// folder. `kept_as` is their new name, empty when there were none.
+/// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so
+/// that none are lost. No other process may write to the folder. `kept_as` is their new name, empty
+/// when there were none.
 std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept_as);
 
 class MetricsFile {
@@ -41,9 +42,11 @@ class MetricsFile {
   MetricsFile& operator=(const MetricsFile&) = delete;
   ~MetricsFile();
 
-  /// Makes the folder and OUT/metrics.jsonl, which must not exist unless this run's lines are to follow those in it (`append`).
+  /// Makes the folder and OUT/metrics.jsonl, which must not exist unless this run's lines are to
+  /// follow those in it (`append`).
   std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes, bool append = false);
-  /// Writes a line through to the system; the failure names the first step whose metrics are missing.
+  /// Writes a line through to the system; the failure names the first step whose metrics are
+  /// missing.
   std::optional<Failure> write(const StepRecord& step);
 
  private:
@@ -60,7 +63,8 @@ class ProgressLine {
   using Write = std::function<void(const std::string&)>;
   using Clock = std::chrono::steady_clock;
 
-  using Columns = std::function<unsigned()>;  // of the terminal at the moment; 0 or none: this is no terminal
+  // of the terminal at the moment; 0 or none: this is no terminal
+  using Columns = std::function<unsigned()>;
 
   /// `memory`: the memory of the devices, as shown in the line; it may be empty.
   ProgressLine(Write write, Columns columns, std::string memory);

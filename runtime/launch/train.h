@@ -19,7 +19,8 @@ namespace piper::runtime {
 
 struct TrainOptions {
   std::uint64_t steps = 0;     // 0: up to the last step of the job
-  std::string out_folder = {};  // metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder
+  // Metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder.
+  std::string out_folder = {};
   ProgressLine::Write write = {};  // shows progress; empty: none
   ProgressLine::Columns columns = {};  // of the terminal that shows it; none: no terminal
   std::string memory = {};             // memory of the devices, as progress shows it
@@ -30,13 +31,16 @@ struct TrainResult {
   std::optional<Failure> failure = {};
   std::uint64_t steps = 0;              // of training, in this run
   std::optional<double> first_loss = {}, last_loss = {};
-  std::optional<double> held_out_loss = {};  // mean over the held-out data; none without it, or when training did not finish
-  bool trained = false;                 // all steps of training have ended; a failure is then one of the held-out data
+  // Mean over the held-out data; none without it, or when training did not finish.
+  std::optional<double> held_out_loss = {};
+  // All steps of training have ended; a failure is then one of the held-out data.
+  bool trained = false;
   double seconds = 0;                   // of training
   Throughput throughput = {};           // over all of training
 };
 
-/// The loss over several batches: each element that counts has the same weight, however many a batch has.
+/// The loss over several batches: each element that counts has the same weight, however many a
+/// batch has.
 class LossOverBatches {
  public:
   void add(const StepRecord& step);

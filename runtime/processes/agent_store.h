@@ -1,5 +1,6 @@
 #pragma once
-// torchrun's store, by LibTorch's TCPStore, which implements its protocol: in a plugin, opened when a run needs it.
+// torchrun's store, by LibTorch's TCPStore, which implements its protocol: in a plugin, opened when
+// a run needs it.
 //
 //   ProcessGroup::join(launch, {.agent_store = open_agent_store(options, failure)}, failure);
 
@@ -8,7 +9,8 @@
 
 namespace piper::runtime {
 
-/// The functions of the plugin, under the name kAgentStoreEntry. All return 0, or 1 and a reason of at most `bytes` bytes, with its terminating zero.
+/// The functions of the plugin, under the name kAgentStoreEntry. All return 0, or 1 and a reason of
+/// at most `bytes` bytes, with its terminating zero.
 struct AgentStoreCalls {
   std::uint32_t abi_version;
   int (*set)(const char* host, std::uint16_t port, double seconds, const char* key, const char* value, char* reason, std::size_t bytes);

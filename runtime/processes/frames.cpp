@@ -15,7 +15,8 @@ namespace piper::runtime {
 namespace {
 
 constexpr std::size_t kHead = 5;
-constexpr std::size_t kFillBytes = std::size_t{4} << 20;  // per call, so that one peer does not keep the thread from the others
+// Per call, so that one peer does not keep the thread from the others.
+constexpr std::size_t kFillBytes = std::size_t{4} << 20;
 
 /// In the order of FrameKind.
 constexpr const char* kNames[] = {"hello", "here", "set", "get", "fail", "stop", "begun", "report", "bye", "heard", "all_here", "refused", "value", "failed", "hold", "stop_at"};

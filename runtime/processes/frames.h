@@ -1,7 +1,8 @@
 #pragma once
 // Frames over TCP: a kind, and a body of text and numbers (`messages.h`). Sockets do not block.
 //
-// Guarantees: of the bytes that the other side sends, a connection keeps at most one frame of the largest size, and what one call of `fill` reads beyond it.
+// Guarantees: of the bytes that the other side sends, a connection keeps at most one frame of the
+// largest size, and what one call of `fill` reads beyond it.
 //
 //   Connection at(socket, kMaxHelloBody);
 //   at.send(FrameKind::set, encode(KeyValue{"key", "value"}));
@@ -73,7 +74,8 @@ class Connection {
 
   int socket() const { return socket_; }
   bool closed() const { return closed_; }
-  /// The other side sent bytes that are no frame, or a frame that is too long; the connection is then closed, too.
+  /// The other side sent bytes that are no frame, or a frame that is too long; the connection is
+  /// then closed, too.
   bool broken() const { return broken_; }
   bool sends() const { return unsent() > 0; }
   std::size_t unsent() const { return out_.size() - sent_; }

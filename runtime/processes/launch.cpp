@@ -13,18 +13,23 @@ constexpr std::uint16_t kPort = 29500;  // if no variable sets another
 /// The variables of one launcher.
 struct Names {
   const char *by, *rank, *world, *local_rank;
-  const char* local_world = nullptr;    // the number of processes on this machine, if the launcher sets it
-  bool shares = false;                  // another launcher may set the first two names, without the number on the machine: then that one is meant
+  // The number of processes on this machine, if the launcher sets it.
+  const char* local_world = nullptr;
+  // Another launcher may set the first two names, without the number on the machine: then that one
+  // is meant.
+  bool shares = false;
 };
 constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
 constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr const char* kSlurm = "Slurm";
-/// Inside a job of Slurm, processes of mpirun also have the numbers that Slurm gave to parts of mpirun, so mpirun comes first. Slurm itself may set PMI_RANK,
-/// PMI_SIZE and PMIX_RANK.
+/// Inside a job of Slurm, processes of mpirun also have the numbers that Slurm gave to parts of
+/// mpirun, so mpirun comes first. Slurm itself may set PMI_RANK, PMI_SIZE and PMIX_RANK.
 constexpr Names kLaunchers[] = {
     kOpenMpi,
-    {"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},  // MVAPICH
-    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", true},                                      // MPICH and Intel MPI
+    // MVAPICH.
+    {"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    // MPICH and Intel MPI.
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", true},
     {kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// The rank and the world of this process, as set in the environment by torchrun, mpirun, Slurm or a person.
+// The rank and the world of this process, as set in the environment by torchrun, mpirun, Slurm or a
+// person.
 //
 //   const LaunchRead read = read_launch(environment);
 //   if (read.failure) ...;                 // P6020: `RANK` is 4 of 4 processes
@@ -23,7 +24,8 @@ struct Launch {
   std::string host;                 // the machine of rank 0, as others reach it
   std::uint16_t port = 0;           // the port on which rank 0 listens
   std::string run = {};             // identifies the run and the attempt, if it is restarted
-  bool agent_store = false;         // torchrun itself has a store at that address, which has the port of rank 0
+  // Torchrun itself has a store at that address, which has the port of rank 0.
+  bool agent_store = false;
   std::string by = {};              // the names of the variables used: `RANK and WORLD_SIZE`
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// The contents of the frames between the processes of a run. A decoder returns nothing for a body that is too short or too long, or that has a number or a text
-// beyond its bounds. It passes texts that are shown (failures, names of processes) through `peer_text`.
+// The contents of the frames between the processes of a run. A decoder returns nothing for a body
+// that is too short or too long, or that has a number or a text beyond its bounds. It passes texts
+// that are shown (failures, names of processes) through `peer_text`.
 //
 //   connection.send(FrameKind::hello, encode(Hello{launch.run, launch.rank, launch.world, this_process()}));
 //   const auto hello = decode_hello(body);   // nothing: drop the connection
@@ -22,7 +23,8 @@ inline constexpr std::size_t kMaxRendezvousBody = std::size_t{64} << 10;  // unt
 inline constexpr std::size_t kMaxBody = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxKey = 1024;
 inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 62;     // steps
-inline constexpr std::uint64_t kFirstPiece = std::uint64_t{1} << 63;   // reports with numbers from here on are pieces
+// Reports with numbers from here on are pieces.
+inline constexpr std::uint64_t kFirstPiece = std::uint64_t{1} << 63;
 inline constexpr std::size_t kMaxNotes = 64;                           // of a failure
 
 struct Hello {

@@ -25,11 +25,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook(100);
-constexpr std::chrono::seconds kCauseWithin(2);   // after a failure that another process may have caused
+// After a failure that another process may have caused.
+constexpr std::chrono::seconds kCauseWithin(2);
 constexpr std::chrono::seconds kHeardWithin(12);  // longer than the rendezvous waits for a hello
-constexpr std::chrono::seconds kAfter(5);         // the process that names the missing ones is the first to give up
+// The process that names the missing ones is the first to give up.
+constexpr std::chrono::seconds kAfter(5);
 constexpr std::size_t kMaxWaitingReports = std::size_t{1} << 16;  // of a process
-constexpr std::size_t kPieceBytes = std::size_t{8} << 20;      // of data that is larger than a frame
+// of data that is larger than a frame
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
 Clock::duration span(double seconds) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
 
@@ -60,8 +63,10 @@ struct ProcessGroup::Parts {
   std::set<std::string> asked;          // keys without an answer yet
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
   struct Sender {
-    std::uint64_t next_piece = kFirstPiece, received = kFirstPiece;  // the next piece to arrive, and the next that `receive_bytes` waits for
-    std::size_t waiting = 0;                                         // numbers of steps not taken yet
+    // The next piece to arrive, and the next that `receive_bytes` waits for.
+    std::uint64_t next_piece = kFirstPiece, received = kFirstPiece;
+    // Numbers of steps not taken yet.
+    std::size_t waiting = 0;
   };
   std::map<std::uint32_t, Sender> senders;          // on rank 0
   std::uint64_t sent = 0;                           // pieces
@@ -78,7 +83,8 @@ struct ProcessGroup::Parts {
   void send_locked(FrameKind kind, std::string body) {
     to_send.emplace_back(kind, std::move(body));
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(wakes, &one, sizeof one);  // the thread also looks by itself
+    // The thread also looks by itself.
+    [[maybe_unused]] const ssize_t written = write(wakes, &one, sizeof one);
   }
 
   /// A key as sent.
@@ -211,7 +217,8 @@ struct ProcessGroup::Parts {
 
 namespace {
 
-/// Finds the address of rank 0: that of the launch or, if an agent's store uses it, the one that rank 0 published in the store.
+/// Finds the address of rank 0: that of the launch or, if an agent's store uses it, the one that
+/// rank 0 published in the store.
 std::optional<Failure> find_rendezvous(Launch& launch, const GroupOptions& options, const Rendezvous* own) {
   if (!launch.agent_store) return std::nullopt;
   if (own != nullptr) {

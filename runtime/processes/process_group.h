@@ -1,9 +1,11 @@
 #pragma once
-// The processes of a run, as seen by one of them: it finds the others, exchanges small values with them, sends and receives the first failure, and agrees with
-// them on the step at which all stop.
+// The processes of a run, as seen by one of them: it finds the others, exchanges small values with
+// them, sends and receives the first failure, and agrees with them on the step at which all stop.
 //
-// Guarantees: nothing waits for ever: the wait for missing processes ends after the seconds in the options, the wait for values and numbers when a process has
-// failed or is gone. Any thread may call. A message that does not fit, from rank 0 or for it, is a failure of the run (kBadMessage) and has no other effect.
+// Guarantees: nothing waits for ever: the wait for missing processes ends after the seconds in the
+// options, the wait for values and numbers when a process has failed or is gone. Any thread may
+// call. A message that does not fit, from rank 0 or for it, is a failure of the run (kBadMessage)
+// and has no other effect.
 //
 //   Failure failure;
 //   auto group = ProcessGroup::join(launch, {.seconds = 300}, failure);
@@ -27,7 +29,8 @@
 
 namespace piper::runtime {
 
-/// torchrun's store, if there is one: rank 0 publishes its port there. A launch with a store needs both functions.
+/// torchrun's store, if there is one: rank 0 publishes its port there. A launch with a store needs
+/// both functions.
 struct AgentStore {
   std::function<std::optional<Failure>(const Launch&, const std::string& key, const std::string& value)> set = {};
   std::function<std::optional<std::string>(const Launch&, const std::string& key, double seconds, Failure& failure)> get = {};
@@ -37,14 +40,17 @@ struct GroupOptions {
   double seconds = 300;                  // until all have joined
   std::function<bool()> stopped = {};    // once it is true `join` returns null without a failure
   AgentStore agent_store = {};
-  std::function<void(const Failure&)> on_notice = {};  // on rank 0: a warning about a refused process during the wait; called by `join`
+  // On rank 0: a warning about a refused process during the wait; called by `join`.
+  std::function<void(const Failure&)> on_notice = {};
 };
 
 class ProcessGroup {
  public:
-  /// Joins the others; rank 0 opens the rendezvous. Null with the reason in `failure`; null without one when stopped.
+  /// Joins the others; rank 0 opens the rendezvous. Null with the reason in `failure`; null without
+  /// one when stopped.
   static std::unique_ptr<ProcessGroup> join(const Launch& launch, const GroupOptions& options, Failure& failure);
-  /// Without `leave` before, the others learn that this process has ended. Rank 0's waits for the others.
+  /// Without `leave` before, the others learn that this process has ended. Rank 0's waits for the
+  /// others.
   ~ProcessGroup();
 
   const Launch& launch() const;
@@ -53,16 +59,19 @@ class ProcessGroup {
   void set(const std::string& key, const std::string& value);
   /// Waits until a process has set it; empty if the run has failed.
   std::optional<std::string> get(const std::string& key);
-  /// Compares facts, each with its name, with those of rank 0: kProgramsDiffer, or a failure of the run. Called by all, which wait for each other.
+  /// Compares facts, each with its name, with those of rank 0: kProgramsDiffer, or a failure of the
+  /// run. Called by all, which wait for each other.
   std::optional<Failure> agree(const std::vector<std::pair<std::string, std::string>>& facts);
-  /// Whether any process passes true; empty if the run has failed. Called by all, which wait for each other.
+  /// Whether any process passes true; empty if the run has failed. Called by all, which wait for
+  /// each other.
   std::optional<bool> any(bool says);
 
   /// The first failure of all processes; `fail` sends one to them.
   std::optional<Failure> failure() const;
   bool failed() const;
   void fail(const Failure& failure);
-  /// The first failure: that of another process, if one arrives shortly, else `local`, which is sent to all.
+  /// The first failure: that of another process, if one arrives shortly, else `local`, which is
+  /// sent to all.
   Failure first_cause(const Failure& local);
 
   // ---- steps, counted over all runs

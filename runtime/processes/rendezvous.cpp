@@ -28,10 +28,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kHelloWithin(10);               // of a connection
 constexpr std::chrono::seconds kLeaveWithin(5);                // after a failure
-constexpr std::chrono::milliseconds kStrangerRoom(250);        // after this time without a hello a connection may be dropped for another
+// After this time without a hello a connection may be dropped for another.
+constexpr std::chrono::milliseconds kStrangerRoom(250);
 constexpr std::chrono::milliseconds kAcceptPause(100);
 constexpr std::size_t kMaxStrangers = 256;                     // connections without a valid hello
-constexpr std::size_t kMaxAccepts = 64;                        // per poll, before known connections are served again
+// Per poll, before known connections are served again.
+constexpr std::size_t kMaxAccepts = 64;
 constexpr std::size_t kMaxWaitingKeys = 1024;                  // of a process
 constexpr std::size_t kMaxValueBytes = std::size_t{256} << 20; // that a process sets
 constexpr std::size_t kMaxUnsentBytes = std::size_t{256} << 20;
@@ -105,7 +107,8 @@ struct Rendezvous::Parts {
     if (!leaves_at) leaves_at = Clock::now() + kLeaveWithin;
     const bool open = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && !guest->left; });
     const bool unsent = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->connection.sends(); });
-    // A process that joins a run after its failure must learn the reason, too, but no wait is longer than the time for all to join.
+    // A process that joins a run after its failure must learn the reason, too, but no wait is
+    // longer than the time for all to join.
     const bool waits = failed && !all_here && !std::all_of(came.begin(), came.end(), [](bool has_come) { return has_come; }) && Clock::now() < until;
     if (!open && !unsent && !waits) return true;
     // Without a failure the others are still at work, and may report one.
@@ -126,7 +129,8 @@ struct Rendezvous::Parts {
 
   // ---- connections
 
-  /// Rank 0 has not taken earlier reports yet: no more are read, so that the senders wait instead of this memory growing.
+  /// Rank 0 has not taken earlier reports yet: no more are read, so that the senders wait instead
+  /// of this memory growing.
   bool reports_wait() const {
     return std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->rank == 0 && guest->connection.unsent() > kMaxUnsentBytes; });
   }
@@ -171,7 +175,8 @@ struct Rendezvous::Parts {
     return false;
   }
 
-  /// A process of the run sends its hello as soon as it is connected, so the oldest connection without a hello is the least likely to be one.
+  /// A process of the run sends its hello as soon as it is connected, so the oldest connection
+  /// without a hello is the least likely to be one.
   bool drop_oldest_stranger() {
     auto oldest = guests.end();
     for (auto guest = guests.begin(); guest != guests.end(); ++guest) {
@@ -208,7 +213,8 @@ struct Rendezvous::Parts {
 
   // ---- processes that join
 
-  /// False if the connection does not belong to this run. A process gets its rank once it has given back the challenge: blindly sent bytes get none.
+  /// False if the connection does not belong to this run. A process gets its rank once it has given
+  /// back the challenge: blindly sent bytes get none.
   bool take_hello(Guest& guest, FrameKind kind, const std::string& body) {
     if (kind == FrameKind::here) return take_answer(guest, body);
     const std::optional<Hello> hello = kind == FrameKind::hello && !guest.refused && !guest.challenge ? decode_hello(body) : std::nullopt;
@@ -423,7 +429,8 @@ struct Rendezvous::Parts {
     notify_others(FrameKind::failed, encode(*failed));
   }
 
-  /// Once all have sent the number of steps they have started, all start as many as the furthest one.
+  /// Once all have sent the number of steps they have started, all start as many as the furthest
+  /// one.
   void look_for_stop() {
     if (!holds || notified_of_stop) return;
     std::uint64_t most = max_started;
@@ -474,7 +481,8 @@ std::unique_ptr<Rendezvous> Rendezvous::open(const Launch& launch, double second
 Rendezvous::~Rendezvous() {
   parts_->ends.store(true);
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(parts_->wakes, &one, sizeof one);  // the thread also looks by itself
+  // The thread also looks by itself.
+  [[maybe_unused]] const ssize_t written = write(parts_->wakes, &one, sizeof one);
   parts_->thread.join();
 }
 

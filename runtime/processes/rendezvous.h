@@ -1,10 +1,13 @@
 #pragma once
-// The rendezvous of the processes of a run: a thread of rank 0's process that keeps a connection to each of them. It waits until all have joined, keeps the
-// values they set for each other, notices a process that is gone, sends the first failure to all, and finds a step at which all can stop.
+// The rendezvous of the processes of a run: a thread of rank 0's process that keeps a connection to
+// each of them. It waits until all have joined, keeps the values they set for each other, notices a
+// process that is gone, sends the first failure to all, and finds a step at which all can stop.
 //
-// Guarantees: bytes from a connection never lead to an access outside a table, whoever sends them. A connection without a valid hello costs a few KiB and ten
-// seconds at most, and no number of them ends or blocks a run. A process holds its rank as long as its connection lives: another one with that rank is refused.
-// A connection that breaks off before all have joined gives its rank back; afterwards it ends the run.
+// Guarantees: bytes from a connection never lead to an access outside a table, whoever sends them.
+// A connection without a valid hello costs a few KiB and ten seconds at most, and no number of them
+// ends or blocks a run. A process holds its rank as long as its connection lives: another one with
+// that rank is refused. A connection that breaks off before all have joined gives its rank back;
+// afterwards it ends the run.
 //
 //   auto point = Rendezvous::open(launch, seconds, failure);   // before rank 0 joins by ProcessGroup::join
 //   Connection own(point->take_own_socket(), kMaxBody);          // rank 0 is known from the start and sends no hello
@@ -20,16 +23,19 @@ namespace piper::runtime {
 
 class Rendezvous {
  public:
-  /// Listens at the address and on the port of the launch; with an agent's store on any free port. After `seconds` all processes that have joined get a failure
-  /// that names the missing ones. Null with the reason in `failure`.
+  /// Listens at the address and on the port of the launch; with an agent's store on any free port.
+  /// After `seconds` all processes that have joined get a failure that names the missing ones. Null
+  /// with the reason in `failure`.
   static std::unique_ptr<Rendezvous> open(const Launch& launch, double seconds, Failure& failure);
-  /// Waits until all processes have said goodbye or are gone; only briefly after a failure or before all have joined.
+  /// Waits until all processes have said goodbye or are gone; only briefly after a failure or
+  /// before all have joined.
   ~Rendezvous();
 
   std::uint16_t port() const;
   /// The connection of this process; once.
   int take_own_socket();
-  /// Processes that were refused or broke off before all had joined, as warnings; the first few of a run.
+  /// Processes that were refused or broke off before all had joined, as warnings; the first few of
+  /// a run.
   std::vector<Failure> take_notices();
 
  private:

@@ -97,7 +97,8 @@ bool Listeners::open(const std::string& host, std::uint16_t port, std::string& r
       loopback_ |= is_loopback(address);
       continue;
     }
-    // A machine may lack one of the addresses of a name, as without IPv6. Another program at one of them would get connections that are meant for this run.
+    // A machine may lack one of the addresses of a name, as without IPv6. Another program at one of
+    // them would get connections that are meant for this run.
     error = errno;
     reason = error == EADDRNOTAVAIL ? "that is no address of this machine" : error == EADDRINUSE ? "another process has it" : words_of(error);
     if (error == EADDRINUSE && port != 0) return false;
@@ -113,7 +114,8 @@ std::string peer_address(int connection) {
 
 namespace {
 
-/// If no program listens at a port from which the system serves connections, a connection may get that port and so reach itself.
+/// If no program listens at a port from which the system serves connections, a connection may get
+/// that port and so reach itself.
 bool reaches_itself(int connection) {
   sockaddr_storage own{}, other{};
   socklen_t own_size = sizeof own, other_size = sizeof other;

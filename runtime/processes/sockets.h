@@ -16,7 +16,8 @@ class Listeners {
   Listeners(const Listeners&) = delete;
   Listeners& operator=(const Listeners&) = delete;
 
-  /// `host`: a name or an address of this machine, `0.0.0.0` for all of IPv4. `port` 0: any free one. False with the reason.
+  /// `host`: a name or an address of this machine, `0.0.0.0` for all of IPv4. `port` 0: any free
+  /// one. False with the reason.
   bool open(const std::string& host, std::uint16_t port, std::string& reason);
   std::span<const int> sockets() const { return sockets_; }
   std::uint16_t port() const { return port_; }
@@ -29,7 +30,8 @@ class Listeners {
   bool loopback_ = false;
 };
 
-/// A connected socket, or -1 with the reason. `again`: it may work later. Waits two seconds at most for each address of the machine.
+/// A connected socket, or -1 with the reason. `again`: it may work later. Waits two seconds at most
+/// for each address of the machine.
 int connect_to(const std::string& host, std::uint16_t port, std::string& reason, bool& again);
 
 /// The address of the other side: `10.0.0.7:41230`.

@@ -72,8 +72,8 @@ Bounds bounds_of(const std::vector<std::vector<Attendance>>& attended, bool toge
   return bounds;
 }
 
-/// The maximum delay of each rank's start after that of the first; with `turned` the maximum delay of the first after each. False if bounds contradict each
-/// other.
+/// The maximum delay of each rank's start after that of the first; with `turned` the maximum delay
+/// of the first after each. False if bounds contradict each other.
 bool farthest(const Bounds& bounds, std::size_t ranks, bool turned, std::vector<Nanoseconds>& most) {
   most.assign(ranks, kUnbounded);
   most[0] = 0;

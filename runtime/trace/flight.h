@@ -1,5 +1,6 @@
 #pragma once
-// The flight record of a rank: a fixed-size file in shared memory, written by plain stores, so that it outlives the process.
+// The flight record of a rank: a fixed-size file in shared memory, written by plain stores, so that
+// it outlives the process.
 //
 //   FlightFile file;
 //   if (auto failure = file.open("out/flight.0", 0)) ...;    // empty path: memory without a name
@@ -22,7 +23,8 @@ class FlightFile {
   FlightFile& operator=(const FlightFile&) = delete;
   ~FlightFile();
 
-  /// Reserves the whole file, so that a full disk is noticed here and not as a signal in the step loop.
+  /// Reserves the whole file, so that a full disk is noticed here and not as a signal in the step
+  /// loop.
   std::optional<Failure> open(const std::string& path, std::uint32_t rank);
   /// Starts the counts of a program at zero.
   void begin_program(const PiperProgram& program);

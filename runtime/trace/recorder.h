@@ -1,6 +1,7 @@
 #pragma once
-// Records when the actions of a rank's last step began and ended, how long library calls took in them, and the shortest time of each in any step. Room for two
-// steps of a program is allocated before the run: writing allocates nothing and takes no lock.
+// Records when the actions of a rank's last step began and ended, how long library calls took in
+// them, and the shortest time of each in any step. Room for two steps of a program is allocated
+// before the run: writing allocates nothing and takes no lock.
 //
 //   recorder.prepare(program);                          // throws std::bad_alloc
 //   recorder.add_call(call, ns);                        // by the device thread, within an action of stream 0
@@ -18,8 +19,10 @@ namespace piper::runtime {
 struct RecordedAction {
   std::uint32_t stream = 0, position = 0;
   std::uint64_t begin_ns = 0, end_ns = 0;
-  std::uint64_t product_ns = 0, attention_ns = 0;  // in library calls; of actions of the compute stream
-  std::uint64_t least_ns = 0;                      // over all steps, except the first if there are more
+  // In library calls; of actions of the compute stream.
+  std::uint64_t product_ns = 0, attention_ns = 0;
+  // Over all steps, except the first if there are more.
+  std::uint64_t least_ns = 0;
 };
 
 /// The times of a rank's actions in the last step; they count from one point in time for all ranks.
@@ -44,7 +47,8 @@ class ActionRecorder {
       times.attention_ns = attention_ns_;
       product_ns_ = attention_ns_ = 0;
     }
-    // The first step is not typical: memory is touched for the first time, and libraries are opened.
+    // The first step is not typical: memory is touched for the first time, and libraries are
+    // opened.
     shortest_[at] = step <= 1 ? end_ns - begin_ns : std::min(shortest_[at], end_ns - begin_ns);
   }
   /// The actions of the last of `steps` steps, stream by stream.

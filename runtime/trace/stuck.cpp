@@ -79,7 +79,8 @@ class Story {
     notes.push_back({who(spot) + ' ' + text, place_at(ranks_[spot.rank], spot.stream, present(spot))});
   }
 
-  // The stream for which the present action of `spot` waits; adds a note. Empty if it waits for none.
+  // The stream for which the present action of `spot` waits; adds a note. Empty if it waits for
+  // none.
   std::optional<Spot> follow(Spot spot, std::vector<Note>& notes) const {
     const StuckRank& rank = ranks_[spot.rank];
     if (spot.stream == 0) {
@@ -134,7 +135,8 @@ class Story {
     return table.comm[(present(spot) - 1) % table.num_actions].op;
   }
 
-  // The stream of a rank that uses a communicator, unless the operation with this identity is in flight there.
+  // The stream of a rank that uses a communicator, unless the operation with this identity is in
+  // flight there.
   std::optional<Spot> user_of(std::size_t r, std::uint32_t communicator, std::uint32_t identity) const {
     const StuckRank& rank = ranks_[r];
     for (std::uint32_t s = 1; s < rank.program->num_streams; ++s) {

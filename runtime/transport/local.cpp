@@ -10,7 +10,8 @@
 namespace piper::runtime {
 namespace {
 
-// The bytes that one poll moves between two members: enough that the bookkeeping does not count, few enough (tens of microseconds) that no other message waits.
+// The bytes that one poll moves between two members: enough that the bookkeeping does not count,
+// few enough (tens of microseconds) that no other message waits.
 constexpr std::uint64_t kSliceBytes = 256 * 1024;
 // The running sum of an all_reduce stays in the first-level cache.
 constexpr std::uint64_t kSumBytes = 16 * 1024;

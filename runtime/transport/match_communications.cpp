@@ -31,7 +31,8 @@ std::optional<Failure> compare(std::span<const PiperJobRank> ranks, Phase phase,
 }  // namespace
 
 std::optional<Failure> match_communications(std::span<const PiperJobRank> ranks, Phase phase, MatchedComms& matched) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;  // communicator and number of the communication on it -> meeting
+  // Communicator and number of the communication on it -> meeting.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
   matched.at.resize(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const PiperRank rank = in_phase(ranks[r], phase);

@@ -1,6 +1,7 @@
 #pragma once
-// Matches communications: the k-th communication on a communicator at each of its members is one matched communication. Done for all ranks of a job before the
-// first step, with both ends compared.
+// Matches communications: the k-th communication on a communicator at each of its members is one
+// matched communication. Done for all ranks of a job before the first step, with both ends
+// compared.
 //
 // Guarantee: the members run the same communication, in sizes and types too, or there is a failure.
 
@@ -22,8 +23,10 @@ struct CommMember {
 };
 
 struct MatchedComms {
-  std::vector<std::vector<CommMember>> list;                      // members in the order of the communicator
-  std::vector<std::vector<std::vector<std::uint32_t>>> at;           // by rank, stream, position: the matched communication
+  // Members in the order of the communicator.
+  std::vector<std::vector<CommMember>> list;
+  // By rank, stream, position: the matched communication.
+  std::vector<std::vector<std::vector<std::uint32_t>>> at;
 };
 
 std::optional<Failure> match_communications(std::span<const PiperJobRank> ranks, Phase phase, MatchedComms& matched);

@@ -5,7 +5,8 @@
 //   ... run ...
 //   log->lines(0);   // of member rank 0: "communicator 3: send 17 f32[1024]", in issue order per communicator
 //
-// Lines of one rank are sorted by communicator, then by issue, so that they do not depend on timing.
+// Lines of one rank are sorted by communicator, then by issue, so that they do not depend on
+// timing.
 
 #include <memory>
 #include <string>

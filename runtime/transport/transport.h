@@ -1,10 +1,12 @@
 #pragma once
 // The interface between the progress engine and a carrier of messages.
 //
-// Contract of an implementation: the k-th operation of a member on a communicator matches the k-th of the others, and identity, direction,
-// size and dtype are checked. A peer touches a member's buffers only between that member's start and end; a collective ends on a member
-// only when no peer still reads its buffers. Communicators share no buffering. `start` and `poll` never block and never allocate.
-// Reductions add the members' values in member order, element by element, in the value's dtype.
+// Contract of an implementation: the k-th operation of a member on a communicator matches the k-th
+// of the others, and identity, direction, size and dtype are checked. A peer touches a member's
+// buffers only between that member's start and end; a collective ends on a member only when no peer
+// still reads its buffers. Communicators share no buffering. `start` and `poll` never block and
+// never allocate. Reductions add the members' values in member order, element by element, in the
+// value's dtype.
 //
 // All calls come from one thread, after `connect`.
 
@@ -18,7 +20,8 @@ namespace piper::runtime {
 
 enum class OperationState : std::uint8_t { pending, done, failed };
 
-/// One member's side of one communication, from start to end. The caller owns it and keeps it in place while it is pending.
+/// One member's side of one communication, from start to end. The caller owns it and keeps it in
+/// place while it is pending.
 struct Operation {
   const PiperCommAction* action = nullptr;
   const PiperMessagePart* parts = nullptr;  // action->num_parts of them
@@ -37,20 +40,21 @@ unsigned char* part_at(const Operation& member, const PiperMessagePart& part, st
 
 /// The position of element `at` of a part in the buffer of the shard's owner.
 inline std::uint64_t in_own(const PiperMessagePart& part, const PiperInterval& block, std::uint64_t at) { return part.flags & PIPER_SHARD_ONLY ? at - block.first : at; }
-/// Whether the member contributes to a part; `contributor` gives the first member that does, or null.
+/// Whether the member contributes to a part; `contributor` gives the first member that does, or
+/// null.
 inline bool contributes(const Operation& member, std::uint32_t part) { return member.parts[part].in != PIPER_NO_OFFSET; }
 const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part);
 
-/// The reason why the operations of a communicator's members, in their order, are not the same communication; null if they are. `member`: one that disagrees
-/// with the first.
+/// The reason why the operations of a communicator's members, in their order, are not the same
+/// communication; null if they are. `member`: one that disagrees with the first.
 const char* disagreement(std::span<const Operation* const> members, std::size_t& member);
 
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Prepares a communicator of a local rank; called for all of them in global order before the first step of a program.
-  /// Returns the channel that operations name.
+  /// Prepares a communicator of a local rank; called for all of them in global order before the
+  /// first step of a program. Returns the channel that operations name.
   virtual std::uint32_t connect(const PiperCommunicator& communicator) = 0;
   /// Forgets all communicators; nothing may be pending.
   virtual void disconnect() = 0;
@@ -61,7 +65,8 @@ class Transport {
   virtual void poll(Operation& operation) = 0;
   /// True while a pending operation is matched with its peers and moves on with every poll.
   virtual bool moving(const Operation& operation) const = 0;
-  /// True if an operation that waits for its peers can be left alone until one of theirs starts: all peers are in this process.
+  /// True if an operation that waits for its peers can be left alone until one of theirs starts:
+  /// all peers are in this process.
   virtual bool moves_only_on_start() const = 0;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Bodies as CUDA kernels, run one by one through a driver on memory that comes from the host and goes back to it.
+// Bodies as CUDA kernels, run one by one through a driver on memory that comes from the host and
+// goes back to it.
 //
 //   DeviceBodies bodies(device);
 //   bodies.add(kernels);          // all of them first: they become one image
@@ -22,12 +23,14 @@ class DeviceBodies {
  public:
   /// The inputs of one call of a body.
   struct Call {
-    std::span<const std::uint64_t> offsets;       // in the arena: of inputs, outputs, and scratch if there is any
+    // In the arena: of inputs, outputs, and scratch if there is any.
+    std::span<const std::uint64_t> offsets;
     std::size_t inputs = 0;
     std::span<const std::uint8_t> accumulate;     // per output
     const std::uint64_t* draw = nullptr;          // seed and step
     std::uint64_t first_sample = 0;
-    std::function<void(std::uint32_t step, unsigned char* arena)> library;  // a library call, on the host
+    // A library call, on the host.
+    std::function<void(std::uint32_t step, unsigned char* arena)> library;
   };
 
   explicit DeviceBodies(TestDevice& device) : device_(device) {}

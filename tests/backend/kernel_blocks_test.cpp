@@ -1,5 +1,6 @@
-// Shapes that bring every way in which a nest is spread over blocks and threads on CUDA: rows over several warps, sums and long rows in parts, scatters of
-// many equal indices, several blocks with tails. All of it on the host, against the evaluator bit for bit and against the reference.
+// Shapes that bring every way in which a nest is spread over blocks and threads on CUDA: rows over
+// several warps, sums and long rows in parts, scatters of many equal indices, several blocks with
+// tails. All of it on the host, against the evaluator bit for bit and against the reference.
 
 #include <gtest/gtest.h>
 
@@ -101,7 +102,8 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
     b.add("norm of long rows", {rows(2, 16400), rows(2, 16400)}, 0, [&](auto& g, const auto& x) {
       return std::vector{b.op(g, Op::layer_norm, {x[0]}, b.along({"column"})), b.op(g, Op::layer_norm_grad, {x[0], x[1]}, b.along({"column"}))};
     });
-    // dx and the sum over rows of dy x: the inverse of the norm is handed over, the sum is in parts.
+    // dx and the sum over rows of dy x: the inverse of the norm is handed over, the sum is in
+    // parts.
     for (const std::int64_t n : {5, 192, 509}) {
       b.add("norm and gain", {rows(n, 24), rows(n, 24)}, 0, [&](auto& g, const auto& x) {
         const ValueId normed = b.op(g, Op::rms_norm, {x[0]}, b.along({"column"}));
@@ -128,7 +130,8 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
       const ValueId loss = b.op(g, Op::cross_entropy, {x[0], x[1]}, b.along({"column"}));
       return std::vector{b.op(g, Op::sum, {loss}, b.along({"row"})), b.op(g, Op::cross_entropy_grad, {x[0], x[1], loss}, b.along({"column"}))};
     });
-    // Few positions; runs of one index; several runs of some; indices of two digits and positions for several tiles of the block that sorts them.
+    // Few positions; runs of one index; several runs of some; indices of two digits and positions
+    // for several tiles of the block that sorts them.
     for (const auto& [places, classes] : {std::pair<std::int64_t, std::int64_t>{100, 13}, {300, 13}, {300, 1}, {1500, 3}, {2500, 700}}) {
       b.add("scatter", {b.type({{"place", places}}, DType::i64), b.type({{"place", places}, {"column", 24}}, dtype)}, classes, [&, classes = classes](auto& g, const auto& x) {
         Attrs attrs;
@@ -168,7 +171,8 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
   b.runs.check("-O1 -march=native");
 }
 
-// Vectors of one sample draw four random numbers at once; other vectors, and unaligned ones, one per element. The numbers are the same.
+// Vectors of one sample draw four random numbers at once; other vectors, and unaligned ones, one
+// per element. The numbers are the same.
 TEST(KernelBlocks, NeighboursShareADraw) {
   Blocks b;
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
@@ -191,7 +195,8 @@ TEST(KernelBlocks, NeighboursShareADraw) {
   b.runs.check("-O1");
 }
 
-// Positions of 32 bits reach no further than 2^31: neither through a nest, nor through a buffer of which a small nest reads some places.
+// Positions of 32 bits reach no further than 2^31: neither through a nest, nor through a buffer of
+// which a small nest reads some places.
 TEST(KernelBlocks, PositionsAreAsWideAsNestsAndBuffers) {
   constexpr std::int64_t kLarge = std::int64_t{1} << 22, kSmall = 64, kColumns = 1024;
   struct Wide {
@@ -242,7 +247,8 @@ TEST(KernelBlocks, ChecksOfOneBuffer) {
   }
 }
 
-// A parameter that is used twice in a chunk has two gradients, which lie in the same memory: no kernel may add to both.
+// A parameter that is used twice in a chunk has two gradients, which lie in the same memory: no
+// kernel may add to both.
 TEST(KernelBlocks, GradientsOfOneParameterApart) {
   for (const bool summed : {false, true}) {
     for (const bool shared : {false, true}) {

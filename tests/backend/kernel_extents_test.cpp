@@ -1,5 +1,7 @@
-// Chains of ops that read elements at other places than their own run at every extent from 1 to 17 and in every type; each op by itself runs at some of these extents, with the types in
-// turn. The programs are compiled as those of a train are: vectors are partly used, and the compiler may unroll loops. Generated code equals the evaluator bit for bit.
+// Chains of ops that read elements at other places than their own run at every extent from 1 to 17
+// and in every type; each op by itself runs at some of these extents, with the types in turn. The
+// programs are compiled as those of a train are: vectors are partly used, and the compiler may
+// unroll loops. Generated code equals the evaluator bit for bit.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +41,8 @@ Symbol own_dim(const OpCase& op_case) {
   return type.dims.back().name;
 }
 
-/// The case with `extent` of that dimension in the first operand, and as much more or less in others.
+/// The case with `extent` of that dimension in the first operand, and as much more or less in
+/// others.
 OpCase resized(OpCase op_case, Symbol dim, std::int64_t extent) {
   const Type& first = op_case.operands.empty() ? op_case.attrs.shape : op_case.operands.front();
   const std::int64_t before = first.dims[*first.find(dim)].extent;
@@ -89,8 +92,8 @@ class Files {
   std::size_t size_ = 0;
 };
 
-/// An op is compiled at one of this number of consecutive extents, because functions take the compiler long; ops that read elements at other positions, or only
-/// some, are compiled at each.
+/// An op is compiled at one of this number of consecutive extents, because functions take the
+/// compiler long; ops that read elements at other positions, or only some, are compiled at each.
 std::size_t stride_of(const tensor::OpInfo& info) {
   switch (info.code_class) {
     case tensor::CodeClass::pointwise: return info.operands > 1 ? 1 : 5;

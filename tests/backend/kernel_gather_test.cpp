@@ -1,5 +1,5 @@
-// Every op that says where its elements lie, or computes them, below cross_entropy and lookup, which read at an index: forward and gradients against the reference, which
-// runs one op at a time.
+// Every op that says where its elements lie, or computes them, below cross_entropy and lookup,
+// which read at an index: forward and gradients against the reference, which runs one op at a time.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,8 @@ class GatherGraph {
     const std::string name = "w" + std::to_string(inputs.size());
     return trained ? build.weight(name, type, {}) : build.input(name, type);
   }
-  /// Numbers below `bound`, all of them where there is room: the first places and the last ones too.
+  /// Numbers below `bound`, all of them where there is room: the first places and the last ones
+  /// too.
   ValueId indices(std::vector<Dim> dims, std::int64_t bound) {
     Array array{{DType::i64, std::move(dims)}, {}};
     for (std::int64_t i = 0; i < array.type.elements(); ++i) array.data.push_back(static_cast<double>(i % bound));
@@ -179,7 +180,8 @@ const std::vector<Reader> kReaders = {
      }},
 };
 
-/// f64 and f32: sums of a few dozen elements; bf16: one unit in the last place of a few roundings after each other.
+/// f64 and f32: sums of a few dozen elements; bf16: one unit in the last place of a few roundings
+/// after each other.
 double bound_of(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-5; }
 
 class KernelGather : public testing::TestWithParam<backend::Target> {};

@@ -1,4 +1,5 @@
-// A GPT as kernels: as few as fusion allows, one library call per product, and no value in memory that only one loop nest uses.
+// A GPT as kernels: as few as fusion allows, one library call per product, and no value in memory
+// that only one loop nest uses.
 
 #include <gtest/gtest.h>
 
@@ -53,8 +54,9 @@ Counts counts(const dag::Body& body) {
   return {stats.kernels, stats.library_calls};
 }
 
-// Forward, per layer: residual + norm + gain twice, gelu; and embedding (with the first norm), head's norm + residual, loss.
-// Backward, per layer: norm's adjoint + gain's gradient + residual twice, gelu; and head's norm, loss, the tied table's two gradients added.
+// Forward, per layer: residual + norm + gain twice, gelu; and embedding (with the first norm),
+// head's norm + residual, loss. Backward, per layer: norm's adjoint + gain's gradient + residual
+// twice, gelu; and head's norm, loss, the tied table's two gradients added.
 TEST(KernelGpt, KernelsPerLayer) {
   for (const std::int64_t layers : {1, 2, 5}) {
     ModelSize size;
@@ -68,7 +70,8 @@ TEST(KernelGpt, KernelsPerLayer) {
   }
 }
 
-// No pointwise or reduction op touches memory except its kernel's operands, results, and rows of scratch.
+// No pointwise or reduction op touches memory except its kernel's operands, results, and rows of
+// scratch.
 TEST(KernelGpt, BytesMoved) {
   ModelSize size;
   size.layers = 1;
@@ -78,10 +81,12 @@ TEST(KernelGpt, BytesMoved) {
   const std::int64_t rows = size.batch * size.seq, x = rows * size.dim * 4, up = 4 * x, scores = rows * size.vocab * 4, indices = rows * 8;
   const std::int64_t weights = size.dim * size.dim * 4, table = size.vocab * size.dim * 4, position = size.seq * size.dim * 4, gain = size.dim * 4;
   const std::int64_t lse = size.batch * size.heads * size.seq * 4;
-  const std::int64_t embed = indices + table + position + gain + 3 * x;                      // stores x, the norm and the operands of the products
+  // Stores x, the norm and the operands of the products.
+  const std::int64_t embed = indices + table + position + gain + 3 * x;
   const std::int64_t attention = 4 * (2 * x + weights) + 3 * x + x + lse;
   const std::int64_t mlp = 2 * (x + up + 4 * weights) + 2 * up;
-  const std::int64_t norms = 2 * (gain + 2 * x + 3 * x) + 2 * x;                             // the stored sum is read again in the second pass
+  // The stored sum is read again in the second pass.
+  const std::int64_t norms = 2 * (gain + 2 * x + 3 * x) + 2 * x;
   const std::int64_t head = x + table + scores + indices + scores + 4;
   EXPECT_EQ(backend::kernel_stats(kernels).bytes, embed + x + attention + mlp + norms + head);
 }
@@ -111,8 +116,9 @@ TEST_P(KernelGptOn, EqualsTheReference) {
         inputs.push_back(std::move(array));
       }
       for (const auto& port : body.outputs) accumulate.push_back(port.kind == dag::PortKind::grad && random.chance(0.5) ? 1 : 0);
-      // Saved values are random here, so that attention's adjoint is not that of its forward: the reference and the test's library agree on it only
-      // where both derive it from q, k and v. Backward bodies are compared with generated code alone.
+      // Saved values are random here, so that attention's adjoint is not that of its forward: the
+      // reference and the test's library agree on it only where both derive it from q, k and v.
+      // Backward bodies are compared with generated code alone.
       runs.add("gpt body " + std::to_string(b), std::move(body), inputs, accumulate, b == 0 ? (dtype == tensor::DType::f64 ? 1e-11 : 2e-4) : 0);
     }
     runs.check("-march=native");

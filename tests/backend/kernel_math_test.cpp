@@ -1,5 +1,6 @@
-// runtime/kernel_math.h against the C library (in long double), from subnormal numbers to overflow, and its random numbers. A function without a row or a
-// separate test fails `TheTablesNameEveryFunctionOfTheHeader`.
+// runtime/kernel_math.h against the C library (in long double), from subnormal numbers to overflow,
+// and its random numbers. A function without a row or a separate test fails
+// `TheTablesNameEveryFunctionOfTheHeader`.
 
 #include "runtime/kernel_math.h"
 
@@ -36,8 +37,10 @@ struct Row {
   Exact exact;
   Function<float> in_float;
   Function<double> in_double;
-  std::vector<std::pair<double, double>> ranges = {{-2, 2}, {-20, 20}};  // random numbers are drawn from here, besides the special values and all magnitudes
-  double least = -kInf, most = kInf;                                     // the domain; NaN always goes through
+  // Random numbers are drawn from here, besides the special values and all magnitudes.
+  std::vector<std::pair<double, double>> ranges = {{-2, 2}, {-20, 20}};
+  // The domain; NaN always goes through.
+  double least = -kInf, most = kInf;
 };
 
 long double sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
@@ -79,8 +82,11 @@ struct BriefRow {
   const char* name;
   std::function<float(float, float)> ours;
   Exact exact;
-  double absolute = 0;  // the absolute error allowed for rounded results, if larger than one unit in the last place of bf16
-  double share = 0;     // of 2^-7 <= |x| <= 8: the fraction that may round to a neighbour of the exact result
+  // The absolute error allowed for rounded results, if larger than one unit in the last place of
+  // bf16.
+  double absolute = 0;
+  // of 2^-7 <= |x| <= 8: the fraction that may round to a neighbour of the exact result
+  double share = 0;
 };
 const BriefRow kBriefRows[] = {
     {"bf16_exp", UNARY(piper_bf16_exp), [](auto x, auto) { return std::exp(x); }, 0x1p-100, 0.001},
@@ -213,13 +219,15 @@ TEST(KernelMath, BriefFunctionsAtTheEnds) {
   EXPECT_NEAR(piper_bf16_split(3).high + piper_bf16_split(3).low, 1, 1e-5);
 }
 
-/// The nearest number of 8 bits, by a plain definition: both neighbours among the 2^16, and which of them is nearer; of two alike the even one.
+/// The nearest number of 8 bits, by a plain definition: both neighbours among the 2^16, and which
+/// of them is nearer; of two alike the even one.
 float nearest_bf16(float x) {
   if (std::isnan(x)) return x;
   const std::uint32_t below = piper_bits(x) >> 16, above = below + 1;  // by magnitude
   const double exact = std::abs(static_cast<double>(x));
   const auto magnitude = [](std::uint32_t bits) {
-    const double beyond = 0x1p128;  // the value after the largest number; from half-way to it on results are infinite
+    // The value after the largest number; from half-way to it on results are infinite.
+    const double beyond = 0x1p128;
     const std::uint32_t of = bits & 0x7fff;
     return of == 0x7f80 ? beyond : static_cast<double>(piper_from_bits(of << 16));
   };
@@ -283,7 +291,8 @@ TEST(KernelMath, BeyondTheTables) {
   check_beyond<float>();
   check_beyond<double>();
   piper_u64 quarter = 0;
-  EXPECT_NEAR(piper_quarter_turns(10.0, &quarter), 10.0 - 3 * M_PI, 1e-15);  // 10 = 6 quarters and a bit
+  // 10 = 6 quarters and a bit.
+  EXPECT_NEAR(piper_quarter_turns(10.0, &quarter), 10.0 - 3 * M_PI, 1e-15);
   EXPECT_EQ(quarter, 6u % 4);
   EXPECT_NEAR(piper_sin_of_quarter(0.5), std::sin(0.5), 1e-16);
   EXPECT_NEAR(piper_cos_of_quarter(0.5), std::cos(0.5), 1.2e-16);

@@ -1,4 +1,5 @@
-// Every op of the table, alone, in f64, f32 and bf16: the evaluator against the reference, generated code against the evaluator bit for bit.
+// Every op of the table, alone, in f64, f32 and bf16: the evaluator against the reference,
+// generated code against the evaluator bit for bit.
 
 #include <gtest/gtest.h>
 
@@ -26,8 +27,8 @@ OpCase with_dtype(OpCase op_case, DType dtype) {
   return op_case;
 }
 
-double bound_of(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-7; }  // for bf16 one unit in the last place: rounded
-                                                                                                            // values differ in f32
+// For bf16 one unit in the last place: rounded values differ in f32.
+double bound_of(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-7; }
 
 class KernelOps : public testing::TestWithParam<backend::Target> {};
 

@@ -1,4 +1,5 @@
-// Random graphs: whatever fuses, the results are those of the reference, and generated code equals the evaluator bit for bit.
+// Random graphs: whatever fuses, the results are those of the reference, and generated code equals
+// the evaluator bit for bit.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ using tensor::Op;
 using tensor::Type;
 using tensor::ValueId;
 
-/// Grows a graph op by op over a few dimensions whose extents are shorter and longer than the lanes.
+/// Grows a graph op by op over a few dimensions whose extents are shorter and longer than the
+/// lanes.
 class RandomGraph {
  public:
   RandomGraph(Context& context, Random& random, DType dtype) : context_(context), random_(random), dtype_(dtype), graph_(context), build_(graph_) {
@@ -61,7 +63,8 @@ class RandomGraph {
       body.outputs[o].kind = dag::PortKind::grad;
       accumulate[o] = random_.chance(0.7) ? 1 : 0;
     }
-    // f32: comparisons of rounded values may differ from the reference, and in bf16 chains of operations may cancel the rest: there bits are compared.
+    // f32: comparisons of rounded values may differ from the reference, and in bf16 chains of
+    // operations may cancel the rest: there bits are compared.
     const double tolerance = dtype_ == DType::f64 ? 1e-10 : decides_ || dtype_ == DType::bf16 ? 0 : 2e-3;
     runs.add(what, std::move(body), inputs_, accumulate, tolerance);
   }

@@ -1,4 +1,5 @@
-// Products of bf16 whose sums the library rounds as it writes them: on GPUs, where a cast is all that reads them. Everywhere the numbers are the same.
+// Products of bf16 whose sums the library rounds as it writes them: on GPUs, where a cast is all
+// that reads them. Everywhere the numbers are the same.
 
 #include <gtest/gtest.h>
 

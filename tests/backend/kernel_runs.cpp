@@ -221,7 +221,8 @@ void KernelRuns::add(std::string what, dag::Body body, std::vector<Array> inputs
   c.kernels = backend::build_kernels(*c.body, target_, in_place);
   const auto place = [&](std::int64_t bytes) {
     c.offsets.push_back(c.arena_bytes);
-    c.arena_bytes += (static_cast<std::uint64_t>(bytes) + 127) / 64 * 64;  // at least one guard byte
+    // At least one guard byte.
+    c.arena_bytes += (static_cast<std::uint64_t>(bytes) + 127) / 64 * 64;
   };
   for (const auto& port : c.body->inputs) place(c.body->graph.type(port.value).bytes());
   for (std::size_t o = 0; o < c.body->outputs.size(); ++o) {
@@ -236,7 +237,8 @@ void KernelRuns::add(std::string what, dag::Body body, std::vector<Array> inputs
 }
 
 std::vector<unsigned char> KernelRuns::fresh_arena(const Case& c) const {
-  std::vector<unsigned char> arena(c.arena_bytes + 64, 0xA5);  // unwritten numbers are visibly wrong
+  // Unwritten numbers are visibly wrong.
+  std::vector<unsigned char> arena(c.arena_bytes + 64, 0xA5);
   for (std::size_t i = 0; i < c.inputs.size(); ++i) write(arena.data() + c.offsets[i], c.inputs[i]);
   for (std::size_t o = 0; o < c.body->outputs.size(); ++o) {
     if (c.accumulate[o] == 0) continue;
@@ -318,7 +320,8 @@ void KernelRuns::compare_all(const Run& run) const {
     if (c.tolerance > 0) compare_with_reference(c, expected);
     auto arena = fresh_arena(c);
     run(i, c, arena);
-    // Everything but scratch: outputs equal, inputs and the bytes between untouched or equally touched.
+    // Everything but scratch: outputs equal, inputs and the bytes between untouched or equally
+    // touched.
     const std::size_t compared = c.kernels.scratch_bytes > 0 ? c.offsets.back() : arena.size();
     if (std::memcmp(arena.data(), expected.data(), compared) == 0) continue;
     for (std::size_t o = 0; o < c.body->outputs.size(); ++o) {

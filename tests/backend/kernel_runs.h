@@ -1,5 +1,6 @@
 #pragma once
-// Runs bodies three ways: with the reference evaluator of tests/support, with the kernel evaluator, and as generated code that the host compiler built.
+// Runs bodies three ways: with the reference evaluator of tests/support, with the kernel evaluator,
+// and as generated code that the host compiler built.
 //
 //   KernelRuns runs;
 //   runs.add("softmax", body, inputs);
@@ -28,18 +29,22 @@ dag::Body make_body(tensor::Graph graph, const std::vector<tensor::ValueId>& out
 
 class KernelRuns {
  public:
-  /// cuda: the generated code is CUDA C++, run by a driver on the device that the executable is linked with (tests/cuda/test_device.h), and the evaluator follows that target's order.
+  /// cuda: the generated code is CUDA C++, run by a driver on the device that the executable is
+  /// linked with (tests/cuda/test_device.h), and the evaluator follows that target's order.
   explicit KernelRuns(backend::Target target = backend::Target::cpu) : target_(target) {}
-  /// `accumulate`: per output of kind grad, whether the call adds. `tolerance` 0: no comparison with the reference.
+  /// `accumulate`: per output of kind grad, whether the call adds. `tolerance` 0: no comparison
+  /// with the reference.
   void add(std::string what, dag::Body body, std::vector<Array> inputs, std::vector<std::uint8_t> accumulate, double tolerance, const std::vector<int>& in_place = {},
            DropoutMask keeps = {});
-  /// Evaluates and builds everything; reports differences as test failures. `flags` go to the compiler of the CPU. Without a device the test is skipped.
+  /// Evaluates and builds everything; reports differences as test failures. `flags` go to the
+  /// compiler of the CPU. Without a device the test is skipped.
   void check(const std::string& flags);
   std::string text() const;
   std::size_t size() const { return cases_.size(); }
 
   static constexpr std::uint64_t kSeed = 5, kStep = 3;
-  static constexpr backend::CallInterval kSamples{8, 0};  // the key of dropout: samples from 8 + 8 on
+  // The key of dropout: samples from 8 + 8 on.
+  static constexpr backend::CallInterval kSamples{8, 0};
   static constexpr PiperInterval kOwnSamples{8, 4, 16};
   static constexpr std::uint64_t kFirstSample = kSamples.first + kOwnSamples.first;
 

@@ -1,4 +1,5 @@
-// The optimizer's bodies: one kernel each, the textbook's arithmetic, in place; and failures of range checks.
+// The optimizer's bodies: one kernel each, the textbook's arithmetic, in place; and failures of
+// range checks.
 
 #include <gtest/gtest.h>
 

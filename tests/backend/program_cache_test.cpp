@@ -1,4 +1,5 @@
-// The cache of built programs: cold, warm, damaged, not writable; compilers that are missing or wrong.
+// The cache of built programs: cold, warm, damaged, not writable; compilers that are missing or
+// wrong.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -196,7 +197,8 @@ TEST_F(ProgramCache, ACompilerThatRefuses) {
   EXPECT_NE(read_text(said.hint.substr(log, said.hint.find('`', log) - log)).value_or("").find("error"), std::string::npos);
 }
 
-// A driver whose parts are not installed, or that does not know a flag, answers `--version` and refuses everything: that says nothing about the code.
+// A driver whose parts are not installed, or that does not know a flag, answers `--version` and
+// refuses everything: that says nothing about the code.
 TEST_F(ProgramCache, ACompilerThatCompilesNothing) {
   options.compiler = compiler("hollow", "echo \"g++: fatal error: cannot execute 'cc1plus'\"; exit 1");
   EXPECT_EQ(build({{"a", source("one")}, {"b", source("two")}}), Built::no_compiler);
@@ -229,7 +231,8 @@ TEST_F(ProgramCache, ACompilerThatSaysTooMuch) {
   EXPECT_NE(words.find("bytes are left out here]"), std::string::npos);
 }
 
-// A driver that lives on when a part of it is killed says so and exits with 1; so does one whose own process is killed, by the shell that ran it or not.
+// A driver that lives on when a part of it is killed says so and exits with 1; so does one whose
+// own process is killed, by the shell that ran it or not.
 TEST_F(ProgramCache, ACompilerThatIsEnded) {
   const auto failed_with = [&](const std::string& name, const std::string& script) {
     options.compiler = compiler(name, script);
@@ -249,7 +252,8 @@ TEST_F(ProgramCache, ACompilerThatIsEnded) {
   EXPECT_EQ(said.hint.find("memory"), std::string::npos) << said.hint;
 }
 
-// A full cache is no reason for a slow run while there is room elsewhere: an object built there is not kept.
+// A full cache is no reason for a slow run while there is room elsewhere: an object built there is
+// not kept.
 TEST_F(ProgramCache, ACacheThatFills) {
   const std::string full = (folder.path() / "full").string();
   options.compiler = compiler("filling", "for last; do :; done\ncase $last in \"" + options.cache_folder + "\"/*) if [ -e \"" + full +

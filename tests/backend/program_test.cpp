@@ -1,4 +1,5 @@
-// Device programs: their contents, and that interpreting and generating them computes the same bits.
+// Device programs: their contents, and that interpreting and generating them computes the same
+// bits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -103,7 +104,8 @@ TEST(DeviceProgram, RanksOfARoleShareOneProgram) {
   }
 }
 
-/// A dimension sharded over several axes: each axis divides the interval that the one before left, in their order and not in that of the mesh.
+/// A dimension sharded over several axes: each axis divides the interval that the one before left,
+/// in their order and not in that of the mesh.
 TEST(DeviceProgram, RanksHaveTheIntervalsThatAxesLeave) {
   Context context;
   TestProgram program = gpt_program(context);
@@ -138,7 +140,8 @@ TEST(DeviceProgram, TokensAreIntegersNotFeatures) {
 }
 
 TEST(DeviceProgram, MoreReplicasGiveTheSameProgram) {
-  // The share of a rank stays the same, so only tables of ranks may differ. How many elements count is found in every step: no program has the size of the batch.
+  // The share of a rank stays the same, so only tables of ranks may differ. How many elements count
+  // is found in every step: no program has the size of the batch.
   const auto hash = [](std::uint32_t replicas, std::int64_t batch) {
     Context context;
     StrategyBuilder build(context, {{"pp", 2}, {"dp", replicas}});
@@ -154,7 +157,8 @@ TEST(DeviceProgram, MoreReplicasGiveTheSameProgram) {
   EXPECT_NE(two, hash(2, 16));
 }
 
-// The results depend on whose products they are, so ranks that choose otherwise do not run one program.
+// The results depend on whose products they are, so ranks that choose otherwise do not run one
+// program.
 TEST(DeviceProgram, WhoseProductsIsPartOfTheHash) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}});

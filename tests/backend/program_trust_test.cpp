@@ -1,4 +1,5 @@
-// The cache of built programs runs no code of other users: folders and objects that another user may have written are refused.
+// The cache of built programs runs no code of other users: folders and objects that another user
+// may have written are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-// No compiler is trusted with the law of values: programs that it builds are used where it computes the evaluator's numbers.
+// No compiler is trusted with the law of values: programs that it builds are used where it computes
+// the evaluator's numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -55,7 +56,8 @@ TEST_F(SelfCheck, IsBuiltOncePerCache) {
   EXPECT_EQ(objects(), 2);
 }
 
-// A compiler that changes a constant, and a flag that lets one add in another order: also where the object was built by an earlier run.
+// A compiler that changes a constant, and a flag that lets one add in another order: also where the
+// object was built by an earlier run.
 TEST_F(SelfCheck, ACompilerWithOtherNumbersIsNotUsed) {
   const std::string changing = folder.write("changing",
                                             "#!/bin/sh\nif [ \"$1\" = --version ]; then echo changing; exit 0; fi\n"
@@ -85,8 +87,9 @@ TEST_F(SelfCheck, ACompilerWithOtherNumbersIsNotUsed) {
 }
 
 #ifdef __x86_64__
-// g++ 12.2 permutes vectors of eight doubles wrongly. The test needs no processor with such vectors: it shows that programs only copy or clear in such pieces,
-// with every element at its own position.
+// g++ 12.2 permutes vectors of eight doubles wrongly. The test needs no processor with such
+// vectors: it shows that programs only copy or clear in such pieces, with every element at its own
+// position.
 TEST_F(SelfCheck, NothingMovesWithinVectorsOf512Bits) {
   static const std::regex moves("\tv(perm|shuf|pshuf|unpck|punpck|align|palign|blend|pblend|insert|extract)[^\n]*%zmm");
   const std::string source = folder.write("check.cpp", backend::SelfCheck().source());

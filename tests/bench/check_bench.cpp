@@ -1,5 +1,5 @@
-// The cost of `piper check` of a large schedule as a whole process, beside the start of the same program with next to nothing to do. Goal: at most 0.1 s for 64
-// ranks and 256 microbatches.
+// The cost of `piper check` of a large schedule as a whole process, beside the start of the same
+// program with next to nothing to do. Goal: at most 0.1 s for 64 ranks and 256 microbatches.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -40,7 +40,8 @@ void BM_CheckProcess(benchmark::State& state, const std::string& schedule) {
 BENCHMARK_CAPTURE(BM_CheckProcess, one_f_one_b, std::string("one_f_one_b"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(15);
 BENCHMARK_CAPTURE(BM_CheckProcess, zbv, std::string("zbv"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(15);
 
-/// One stage of many layers is one body, whose operations are all in one graph. From one row to the next the work doubles.
+/// One stage of many layers is one body, whose operations are all in one graph. From one row to the
+/// next the work doubles.
 void BM_CheckLayers(benchmark::State& state) {
   const std::string file = (std::filesystem::temp_directory_path() / "piper_bench_layers.pipe").string();
   std::ofstream(file) << "use std.models.mlp\nparam layers = 1\nmesh one(p: 1)\ntrain deep = mlp(layers: layers, features: 4, hidden: 8, classes: 4) on one {\n"
@@ -53,7 +54,8 @@ void BM_CheckLayers(benchmark::State& state) {
   std::filesystem::remove(file);
 }
 
-/// State that is cut on a large cluster: a GPT of 61 blocks in 8 stages of 256 replicas each. Nodes grow with roles and microbatches, not with ranks.
+/// State that is cut on a large cluster: a GPT of 61 blocks in 8 stages of 256 replicas each. Nodes
+/// grow with roles and microbatches, not with ranks.
 void BM_CheckZero3(benchmark::State& state) {
   const std::string file = (std::filesystem::temp_directory_path() / "piper_bench_zero3.pipe").string();
   std::ofstream(file) << "use std.models.gpt\nuse std.schedules.one_f_one_b\nmesh cluster(pp: 8, dp: 256)\n"

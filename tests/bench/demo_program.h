@@ -1,5 +1,6 @@
 #pragma once
-// The program of examples/gpt/gpt.pipe on a text of random bytes, through the phases of `piper train`.
+// The program of examples/gpt/gpt.pipe on a text of random bytes, through the phases of
+// `piper train`.
 //
 //   DemoProgram demo;
 //   if (!demo.open()) return state.SkipWithError(demo.error().c_str());

@@ -1,5 +1,5 @@
-// The cost of a step of the demo beside the same step in eager LibTorch: on four local devices of one thread each, and on one device with as many threads as
-// the eager one.
+// The cost of a step of the demo beside the same step in eager LibTorch: on four local devices of
+// one thread each, and on one device with as many threads as the eager one.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ struct Step {
 /// Both trains, in turns of kStepsPerTurn steps on the same samples from the same first values.
 class Duel {
  public:
-  /// The demo on its four devices or, with `threads`, on one device with that number. False: the reason is in `error`.
+  /// The demo on its four devices or, with `threads`, on one device with that number. False: the
+  /// reason is in `error`.
   bool open(std::uint32_t threads);
   /// One turn of each; false: `error` says why.
   bool turn(Cost& piper, Cost& eager);
@@ -97,7 +98,8 @@ bool Duel::turn(Cost& piper, Cost& eager) {
     }
   });
   for (std::size_t i = 0; i < steps.size(); ++i) loss_difference = std::max(loss_difference, std::abs(steps[i].loss - losses[i]) / losses[i]);
-  // f32 in another order of summation differs by about 2e-7, an optimizer without weight decay by 8e-6.
+  // f32 in another order of summation differs by about 2e-7, an optimizer without weight decay by
+  // 8e-6.
   if (loss_difference < 3e-6) return true;
   error = "the two do not compute the same training: their losses differ by " + std::to_string(loss_difference);
   return false;

@@ -25,8 +25,8 @@
 namespace piper::bench {
 namespace {
 
-/// Eager operators allocate and record as in any other program. The runtime's plugin replaces the process's allocator and turns autograd off on its threads;
-/// this restores both.
+/// Eager operators allocate and record as in any other program. The runtime's plugin replaces the
+/// process's allocator and turns autograd off on its threads; this restores both.
 class EagerScope {
  public:
   EagerScope() { c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), kHighest); }
@@ -34,7 +34,8 @@ class EagerScope {
   EagerScope(const EagerScope&) = delete;
 
  private:
-  static constexpr std::uint8_t kHighest = 255;  // a lower priority than that of the one in place has no effect
+  // A lower priority than that of the one in place has no effect.
+  static constexpr std::uint8_t kHighest = 255;
   c10::Allocator* before_ = c10::GetCPUAllocator();
   c10::InferenceMode autograd_{false};
 };

@@ -1,5 +1,7 @@
-// Latencies of an editor: from a key to its diagnostics, for completion and for hover, over a recorded session in a file of 500 lines with every schedule of
-// the library twice; the same while a large plan is compiled; and the memory after 10,000 edits. Goal: 50 ms; a large plan never blocks; nothing grows.
+// Latencies of an editor: from a key to its diagnostics, for completion and for hover, over a
+// recorded session in a file of 500 lines with every schedule of the library twice; the same while
+// a large plan is compiled; and the memory after 10,000 edits. Goal: 50 ms; a large plan never
+// blocks; nothing grows.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -166,7 +168,8 @@ void BM_EditingSession(benchmark::State& state) {
   report(state, "hover", typist.hover);
 }
 
-/// In a file with a train whose plan takes seconds: completion and hover after each key, while the check of the earlier text is cancelled and begins again.
+/// In a file with a train whose plan takes seconds: completion and hover after each key, while the
+/// check of the earlier text is cancelled and begins again.
 void BM_TypingBesideALargePlan(benchmark::State& state) {
   const std::string path = "/large.pipe";
   const std::string text =

@@ -1,4 +1,5 @@
-// The cost of the executor itself: empty chunks on two devices, and messages between them. Goals: at most 2 us of CPU per action and 5 us per message.
+// The cost of the executor itself: empty chunks on two devices, and messages between them. Goals:
+// at most 2 us of CPU per action and 5 us per message.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -44,7 +45,8 @@ void BM_EmptyChunks(benchmark::State& state) {
   run(state, job.finish(), 2 * kChunks, 0);
 }
 
-// A pipeline of empty chunks: rank 0 sends each microbatch down, rank 1 sends it back; windows of two.
+// A pipeline of empty chunks: rank 0 sends each microbatch down, rank 1 sends it back; windows of
+// two.
 void BM_Pipeline(benchmark::State& state) {
   const std::uint32_t microbatches = 50;
   const std::uint64_t elements = static_cast<std::uint64_t>(state.range(0));

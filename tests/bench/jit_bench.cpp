@@ -1,4 +1,5 @@
-// The cost of the just-in-time build with an empty cache and with a filled one: for the demo's programs, and for one role with a step of 3,000 actions.
+// The cost of the just-in-time build with an empty cache and with a filled one: for the demo's
+// programs, and for one role with a step of 3,000 actions.
 #include <benchmark/benchmark.h>
 
 #include "backend/device_program/device_program.h"

@@ -1,5 +1,6 @@
-// The cost of passes and verification per node at a million nodes, beside a quarter of that: the ratio of the two shows how near to linear they are. Also the
-// cost of verifying the built DAG and the plan, beside that of the passes.
+// The cost of passes and verification per node at a million nodes, beside a quarter of that: the
+// ratio of the two shows how near to linear they are. Also the cost of verifying the built DAG and
+// the plan, beside that of the passes.
 #include <benchmark/benchmark.h>
 
 #include "ir/verify/verify.h"

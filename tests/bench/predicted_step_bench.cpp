@@ -1,5 +1,6 @@
-// The predicted time of a step beside that of real runs on two devices: schedules with clearly different bubbles, whose operations take at least 10 ms each.
-// Calibration and measurement alternate.
+// The predicted time of a step beside that of real runs on two devices: schedules with clearly
+// different bubbles, whose operations take at least 10 ms each. Calibration and measurement
+// alternate.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #pragma once
-// A schedule of the standard library at a chosen size, with the chain of equal links that it gets without a model.
+// A schedule of the standard library at a chosen size, with the chain of equal links that it gets
+// without a model.
 //
 //   ScheduleProgram zbv("zbv", {{"p", "64"}, {"m", "256"}});
 //   const std::optional<dag::Dag> dag = zbv.compile();

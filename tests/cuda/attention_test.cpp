@@ -1,5 +1,5 @@
-// The implementation of attention that a call gets on a GPU, and its bytes: written out by hand from LibTorch 2.11's allocations (flash_api.cpp;
-// kernel_backward.h of its wheel).
+// The implementation of attention that a call gets on a GPU, and its bytes: written out by hand
+// from LibTorch 2.11's allocations (flash_api.cpp; kernel_backward.h of its wheel).
 
 #include "backend/cuda/attention.h"
 
@@ -89,8 +89,9 @@ TEST(Attention, PlannedBytes) {
   }
 }
 
-/// Few queries over many keys: the keys are split into parts. On a GPU of 132 multiprocessors 1 x 8 heads over 64 blocks of keys of 128: 8 blocks, 264 places;
-/// the fewest parts that use 85 % of the best: 29 of 64 blocks is no valid split, 32 is.
+/// Few queries over many keys: the keys are split into parts. On a GPU of 132 multiprocessors 1 x 8
+/// heads over 64 blocks of keys of 128: 8 blocks, 264 places; the fewest parts that use 85 % of the
+/// best: 29 of 64 blocks is no valid split, 32 is.
 TEST(Attention, FewQueriesOverManyKeysTakeSumsOfParts) {
   const PiperAttend call = call_of({1, 64, 8192, 8, 8, 128, 128, false}, PIPER_BF16);
   const std::uint64_t part = 8 * 64 * 4 + 8 * 64 * 128 * 4, bytes = attention_workspace(call, false) - 256 - 2 * 256;

@@ -1,4 +1,5 @@
-// Blocks of different sizes on CUDA: on one device, where it copies and adds, and between processes over NCCL, whose calls are those that `show program` prints.
+// Blocks of different sizes on CUDA: on one device, where it copies and adds, and between processes
+// over NCCL, whose calls are those that `show program` prints.
 
 #include <gtest/gtest.h>
 

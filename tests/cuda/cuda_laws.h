@@ -50,8 +50,8 @@ train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on cluster {
 }
 )";
 
-/// With attention of shapes that LibTorch's flash kernels support, in bf16: `heads` of `width` that share `kv` key heads, `seq` positions of each of four
-/// samples on two stages.
+/// With attention of shapes that LibTorch's flash kernels support, in bf16: `heads` of `width` that
+/// share `kv` key heads, `seq` positions of each of four samples on two stages.
 std::string flash_source(int heads, int kv, int width, int seq);
 
 /// Two stages, four microbatches, and targets some of which do not count.
@@ -76,7 +76,8 @@ train small = net(layers: 2) on cluster {
 }
 )";
 
-/// Six layers that draw random numbers, on two stages and two replicas; `lines` are further directives.
+/// Six layers that draw random numbers, on two stages and two replicas; `lines` are further
+/// directives.
 std::string noisy_source(const std::string& lines);
 inline constexpr std::pair<const char*, const char*> kNoisyLines[] = {
     {"whole", "replicate model over dp"},

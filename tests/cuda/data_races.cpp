@@ -46,7 +46,8 @@ struct Operation {
 /// The predecessors of each operation of a whole trace, in execution order.
 struct Order {
   std::vector<Clock> clocks;
-  std::vector<std::vector<std::uint32_t>> shared;  // per lane and tick: the last tick up to it of an operation that shares bytes
+  // Per lane and tick: the last tick up to it of an operation that shares bytes.
+  std::vector<std::vector<std::uint32_t>> shared;
 };
 
 /// The trace's memory, cut where any access begins or ends.
@@ -66,7 +67,8 @@ class Pieces {
       if (owners[piece] == kMany) shared_.insert(&call);
     });
   }
-  /// Whether another stream touches bytes that this operation touches: otherwise its order does not matter.
+  /// Whether another stream touches bytes that this operation touches: otherwise its order does not
+  /// matter.
   bool shares(const TraceCall& call) const { return shared_.contains(&call); }
   std::size_t count() const { return count_; }
   std::pair<std::uint32_t, std::uint32_t> of_access(std::size_t access) const { return of_access_[access]; }
@@ -136,7 +138,8 @@ class Checker {
  private:
   struct Last {
     std::uint32_t writer = kNone;                 // into operations_
-    llvm::SmallVector<std::uint32_t, 4> readers;  // since then, without those that come before another one
+    // Since then, without those that come before another one.
+    llvm::SmallVector<std::uint32_t, 4> readers;
   };
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 

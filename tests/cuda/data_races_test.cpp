@@ -1,5 +1,6 @@
-// The CUDA executor's requests to a device, checked for data races: every program that run_test.cpp runs, step by step, captured and timed, on one GPU and as
-// processes over NCCL; and every left-out wait is noticed.
+// The CUDA executor's requests to a device, checked for data races: every program that run_test.cpp
+// runs, step by step, captured and timed, on one GPU and as processes over NCCL; and every left-out
+// wait is noticed.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -173,14 +174,16 @@ TEST_P(DataRaces, AnyWaitThatIsLeftOutOverNcclShows) {
   }
 }
 
-/// For some layouts every wait is left out, for the others every seventh. A wait whose absence is not noticed follows from the other waits, as the order of all
-/// operations shows, with very few exceptions.
+/// For some layouts every wait is left out, for the others every seventh. A wait whose absence is
+/// not noticed follows from the other waits, as the order of all operations shows, with very few
+/// exceptions.
 TEST_P(DataRaces, AnyWaitThatIsLeftOutShows) {
   for (const auto& each : line_programs(GetParam())) {
     const bool all = GetParam() == tensor::DType::f64 && (each->what().starts_with("zero 3") || each->what().starts_with("recompute") || each->what().starts_with("offload"));
     for (const Steps steps : {Steps::plain, Steps::captured}) {
       const WaitsLeftOut left_out = leave_out_waits(each->trace(steps, {runtime::Phase::training}), all ? 1 : 7);
-      // A plan keeps more apart than is touched, as the slack of a workspace that is aligned: a few waits order operations that have no bytes in common.
+      // A plan keeps more apart than is touched, as the slack of a workspace that is aligned: a few
+      // waits order operations that have no bytes in common.
       EXPECT_LE(left_out.missed.size() * 20, left_out.waits) << each->what() << ", " << name_of(steps) << ": nothing notices that " << left_out.missed.front() << " is left out";
       EXPECT_EQ(left_out.caught + left_out.implied + left_out.missed.size(), left_out.waits);
       EXPECT_GT(left_out.caught, left_out.waits * 2 / 3) << each->what() << ", " << name_of(steps);

@@ -1,5 +1,6 @@
-// The declarations of CUDA's driver, NVRTC, cuBLASLt and NCCL (*_functions.def in runtime/cuda and backend/cuda) against the pinned headers, or against the
-// declarations of NVIDIA's bindings for headers in large wheels: number, sort and size of parameters; structures and constants.
+// The declarations of CUDA's driver, NVRTC, cuBLASLt and NCCL (*_functions.def in runtime/cuda and
+// backend/cuda) against the pinned headers, or against the declarations of NVIDIA's bindings for
+// headers in large wheels: number, sort and size of parameters; structures and constants.
 
 #include <gtest/gtest.h>
 

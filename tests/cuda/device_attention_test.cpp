@@ -1,5 +1,6 @@
-// Attention of LibTorch on the device of the tests, call by call: the kernels that a plan chooses, in its workspaces, on a stream and in a graph. Results match
-// the runtime's own loops, as closely as the type allows. Runs in cuda_run_test, with the host in place of both, and in gpu_test.
+// Attention of LibTorch on the device of the tests, call by call: the kernels that a plan chooses,
+// in its workspaces, on a stream and in a graph. Results match the runtime's own loops, as closely
+// as the type allows. Runs in cuda_run_test, with the host in place of both, and in gpu_test.
 
 #include <gtest/gtest.h>
 
@@ -113,7 +114,8 @@ class DeviceAttention : public testing::Test {
     while ((status = driver_->query(event_)) == cuda::kNotReady) std::this_thread::sleep_for(std::chrono::microseconds(50));
     ASSERT_EQ(status, cuda::kSuccess) << driver_->text_of(status);
   }
-  /// Forward and gradient of a call, its operands put on the device before and its results taken from there.
+  /// Forward and gradient of a call, its operands put on the device before and its results taken
+  /// from there.
   void run(Buffers& of, bool captured);
 
   std::unique_ptr<TestDevice> device_;
@@ -181,7 +183,8 @@ TEST_F(DeviceAttention, IsThatOfTheLoops) {
     run(plain, false);
     run(captured, true);
     run(again, false);
-    // Numbers of about 1; of bf16 one that is rounded to a neighbour is 2^-8 away, and weights are rounded before they are summed up.
+    // Numbers of about 1; of bf16 one that is rounded to a neighbour is 2^-8 away, and weights are
+    // rounded before they are summed up.
     const double bound = shape.dtype == PIPER_BF16 ? 0x1p-4 : 1e-3;
     for (const auto& [buffer, name] : {std::pair{Buffers::kOut, "out"}, {Buffers::kLse, "lse"}, {Buffers::kDq, "dq"}, {Buffers::kDk, "dk"}, {Buffers::kDv, "dv"}}) {
       EXPECT_LE(difference(plain, expected, buffer), bound) << name;

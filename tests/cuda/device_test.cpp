@@ -1,5 +1,5 @@
-// Properties shared by a GPU and by the host in its place: first values, insufficient memory, and memory that does not grow. Runs in cuda_run_test and in
-// gpu_test.
+// Properties shared by a GPU and by the host in its place: first values, insufficient memory, and
+// memory that does not grow. Runs in cuda_run_test and in gpu_test.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-/// A program of one rank or of several, planned and with its kernels built, for executors over drivers that are watched.
+/// A program of one rank or of several, planned and with its kernels built, for executors over
+/// drivers that are watched.
 class Watched {
  public:
   Watched(TestDevice& device, const std::string& text) : device_(device), law_(text, tensor::DType::f32) {
@@ -95,7 +96,8 @@ TEST_F(Device, FirstValuesAreThoseOfTheHost) {
 }
 
 TEST_F(Device, ArenasThatDoNotFit) {
-  Watched large(*device_, mlp_of("131072"));  // two weights of 64 GiB, and three times that for gradient and optimizer
+  // Two weights of 64 GiB, and three times that for gradient and optimizer.
+  Watched large(*device_, mlp_of("131072"));
   ASSERT_TRUE(large);
   Watch watch;
   runtime::Failure failure;
@@ -106,7 +108,8 @@ TEST_F(Device, ArenasThatDoNotFit) {
   trains();
 }
 
-/// The arenas would fit, but another process takes the memory before they are allocated: the driver refuses.
+/// The arenas would fit, but another process takes the memory before they are allocated: the driver
+/// refuses.
 TEST_F(Device, MemoryThatAnotherHas) {
   Watched medium(*device_, mlp_of("1024"));
   ASSERT_TRUE(medium);
@@ -125,7 +128,8 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// `TRAINING_SECONDS` says how long; once its steps are captured a run makes nothing more, on the device or on the host.
+/// `TRAINING_SECONDS` says how long; once its steps are captured a run makes nothing more, on the
+/// device or on the host.
 TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   const char* const given = std::getenv("TRAINING_SECONDS");
   const double seconds = given == nullptr ? 1 : std::strtod(given, nullptr);
@@ -138,7 +142,8 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   std::uint64_t steps = 0, made = 0, most_made = 0;
   const auto run = [&](std::uint64_t count) {
     const runtime::RunResult result = executor->run(runtime::Phase::training, count, [&](const runtime::StepRecord& step) {
-      if (steps + step.local_step == runtime::cuda::kStepsInFlight) made = watch.created;  // the third, before which the graphs were made
+      // The third, before which the graphs were made.
+      if (steps + step.local_step == runtime::cuda::kStepsInFlight) made = watch.created;
       most_made = watch.created;
       return std::nullopt;
     });
@@ -164,7 +169,8 @@ TEST_F(Device, TrainingTakesNoMoreMemoryWithTime) {
   } while (elapsed() < seconds);
   for (const runtime::Failure& warning : executor->warnings()) ADD_FAILURE() << warning.message;
   EXPECT_EQ(most_made, made) << "after " << steps << " steps";
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those keep freed memory for a while
+// those keep freed memory for a while
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LE(resident_bytes(), resident + 4 * kMiB) << "after " << steps << " steps";
 #endif
   EXPECT_GE(free() + 2 * kMiB, on_device) << "after " << steps << " steps";

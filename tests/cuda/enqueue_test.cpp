@@ -1,5 +1,6 @@
-// The enqueuing functions of the examples, built by the host compiler and run against a device that records requests: everything in the plan, in its order,
-// nothing else, and every pointer inside the arena.
+// The enqueuing functions of the examples, built by the host compiler and run against a device that
+// records requests: everything in the plan, in its order, nothing else, and every pointer inside
+// the arena.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

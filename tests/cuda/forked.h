@@ -10,8 +10,8 @@
 
 namespace piper::test {
 
-/// Runs `body` in `count` processes at once; results are passed in files. A process that is killed has code -SIGNAL, one that takes too long -SIGKILL and fails
-/// the test.
+/// Runs `body` in `count` processes at once; results are passed in files. A process that is killed
+/// has code -SIGNAL, one that takes too long -SIGKILL and fails the test.
 std::vector<Ended> run_forked(std::uint32_t count, const std::function<Ended(std::uint32_t rank)>& body, std::chrono::seconds limit = std::chrono::seconds(120));
 
 /// A free port.

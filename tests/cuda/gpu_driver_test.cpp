@@ -1,5 +1,5 @@
-// The driver of a real GPU and cuBLASLt's products, over test libraries with their names and functions: the calls, the results of products, and that everything
-// is released.
+// The driver of a real GPU and cuBLASLt's products, over test libraries with their names and
+// functions: the calls, the results of products, and that everything is released.
 
 #include "runtime/cuda/gpu_driver.h"
 

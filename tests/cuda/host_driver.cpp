@@ -22,7 +22,8 @@ using cuda::Status;
 namespace {
 
 constexpr Status kInvalidValue = 1, kNotFound = 500, kIllegalAddress = 700;
-constexpr Status kUnsupported = 900, kUnjoined = 904, kIsolation = 905, kCapturedEvent = 907;  // of captures
+// of captures
+constexpr Status kUnsupported = 900, kUnjoined = 904, kIsolation = 905, kCapturedEvent = 907;
 constexpr std::size_t kAlignment = 256;
 
 /// As host_call.h packs it.
@@ -365,7 +366,8 @@ bool HostDriver::open_attention(bool, std::string& reason) {
   return reason.empty();
 }
 
-/// Like LibTorch, it may write all of the workspace, and no byte outside; the host's own temporaries lie elsewhere.
+/// Like LibTorch, it may write all of the workspace, and no byte outside; the host's own
+/// temporaries lie elsewhere.
 Status HostDriver::attend(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("attention")) return refused;
   if (backend::cuda::attention_workspace(call, false) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;
@@ -513,7 +515,8 @@ std::string build(const std::string& text, const std::string& name, const std::s
   std::ofstream(source) << text;
   ProcessOptions options;
   options.limit = std::chrono::minutes(5);
-  // A GPU faults where a piece of memory is read or written at once and does not lie at a multiple of its size; so do these kernels.
+  // A GPU faults where a piece of memory is read or written at once and does not lie at a multiple
+  // of its size; so do these kernels.
   const auto built = run_process({"/bin/sh", "-c", "g++ -std=c++20 -O1 -ffp-contract=off -fsanitize=alignment -fsanitize-undefined-trap-on-error -w -shared -fPIC -I. -o " + object + " " + source}, options);
   EXPECT_EQ(built.exit_code, 0) << built.err.substr(0, 4000);
   return object;

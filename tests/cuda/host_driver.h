@@ -1,6 +1,8 @@
 #pragma once
-// A driver for tests: streams are queues that run in a random order drawn from a seed, events hold them up, memory is the host's, and kernels are CUDA C++ that
-// the host's compiler built with host_shim.h. Work that events do not order runs in many orders, so a missing event shows as a different result.
+// A driver for tests: streams are queues that run in a random order drawn from a seed, events hold
+// them up, memory is the host's, and kernels are CUDA C++ that the host's compiler built with
+// host_shim.h. Work that events do not order runs in many orders, so a missing event shows as a
+// different result.
 //
 //   HostDriver driver({.seed = 3, .fault = "fused_gelu"});
 
@@ -22,7 +24,8 @@ struct HostCall {
   enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, attend, graph, comm } kind = Kind::record;
   std::uint32_t stream = 0;
   std::uint32_t event = 0;            // record, wait
-  std::uint64_t version = 0;          // the number of records of the event so far; wait: 0 if there is none
+  // The number of records of the event so far; wait: 0 if there is none.
+  std::uint64_t version = 0;
   std::string function = {};          // launch
 };
 
@@ -30,7 +33,8 @@ struct HostOptions {
   std::uint64_t seed = 1;
   std::uint64_t memory = std::uint64_t{1} << 32;
   int processors = 132;
-  std::string refused = {};           // the function of CUDA whose call number `refused_call` returns `refused_status`
+  // The function of CUDA whose call number `refused_call` returns `refused_status`.
+  std::string refused = {};
   std::uint64_t refused_call = 0;
   runtime::cuda::Status refused_status = 1;
   std::string fault = {};             // the kernel that makes the device fail
@@ -84,7 +88,8 @@ class HostDriver final : public TestDriver {
   Status attend_grad(CudaStream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;
 
-  /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph that contains it; that graph keeps `keep_alive` until it is dropped.
+  /// Work that waits for other processes. `begin` is called at its turn, in each run of a graph
+  /// that contains it; that graph keeps `keep_alive` until it is dropped.
   Status enqueue_comm(CudaStream stream, std::function<HostTries()> begin, std::shared_ptr<void> keep_alive);
 
   /// Whether these bytes lie in one allocation of the device.
@@ -115,7 +120,8 @@ class HostDriver final : public TestDriver {
   HostOptions options_;
   std::uint64_t random_;
   std::uint64_t allocated_ = 0;
-  std::map<const unsigned char*, std::uint64_t> allocations_;  // of the device: where they begin, and their bytes
+  // of the device: where they begin, and their bytes
+  std::map<const unsigned char*, std::uint64_t> allocations_;
   std::uint64_t time_ = 0;            // nanoseconds: every operation takes at least one
   Status failed_ = runtime::cuda::kSuccess;  // the device's
   std::map<std::string, std::uint64_t> counts_;  // of calls, by function
@@ -130,7 +136,8 @@ class HostDriver final : public TestDriver {
   Status capture_failed_ = runtime::cuda::kSuccess;
 };
 
-/// Builds kernels in CUDA C++ into an object that HostDriver loads: those of programs, and the runtime's own. Fails the test if the build fails.
+/// Builds kernels in CUDA C++ into an object that HostDriver loads: those of programs, and the
+/// runtime's own. Fails the test if the build fails.
 std::string build_host_image(const backend::cuda::KernelSet& kernels, const std::string& folder);
 std::string build_own_host_image(const std::string& folder);
 

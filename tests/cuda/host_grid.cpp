@@ -25,7 +25,8 @@ struct Calls {
   int (*block_or)(int value);
 };
 
-// Saves the callee-saved registers and continues on another stack. The library's function for this calls the system twice at every switch.
+// Saves the callee-saved registers and continues on another stack. The library's function for this
+// calls the system twice at every switch.
 extern "C" void piper_test_switch(void** from, void* to);
 asm(R"(
 .text

@@ -1,5 +1,6 @@
 #pragma once
-// Runs kernels that were built with host_shim.h: block after block, the threads of a block as coroutines if they exchange values.
+// Runs kernels that were built with host_shim.h: block after block, the threads of a block as
+// coroutines if they exchange values.
 //
 //   HostGrid grid(library);            // a loaded object
 //   grid.run({.blocks = 3, .threads = 64, .meets = true}, [&] { kernel(x, y); });

@@ -1,5 +1,6 @@
 #pragma once
-/* The parts of CUDA C++ that C++ lacks, for generated kernels that a host compiler builds. No standard header: the prelude has integer types of its own. */
+// The parts of CUDA C++ that C++ lacks, for generated kernels that a host compiler builds. No
+// standard header: the prelude has integer types of its own.
 
 #define __device__
 #define __global__
@@ -10,7 +11,7 @@
 struct piper_shim_place {
   unsigned x;
 };
-/* Set by the test before anything runs; blocks run one after the other. */
+// Set by the test before anything runs; blocks run one after the other.
 struct piper_shim_calls {
   piper_shim_place thread, block;
   unsigned long long (*exchange)(unsigned mask, unsigned long long value, int distance);

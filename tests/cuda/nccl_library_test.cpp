@@ -1,4 +1,5 @@
-// Every schedule of the library as processes over the NCCL of the tests: the losses and norms of all ranks on one GPU, by the NCCL calls that the plan has.
+// Every schedule of the library as processes over the NCCL of the tests: the losses and norms of
+// all ranks on one GPU, by the NCCL calls that the plan has.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ namespace {
 
 constexpr std::uint64_t kSteps = 4;
 
-/// A loss whose targets are counted where its forward is, and read where its backward is: members add nothing. Ranks have other numbers of parameters.
+/// A loss whose targets are counted where its forward is, and read where its backward is: members
+/// add nothing. Ranks have other numbers of parameters.
 constexpr const char* kApart = R"(model net() {
     input x: tensor[batch, dim], targets: i64[batch]
     weight head[dim, classes: 5] = normal(0.3)
@@ -111,7 +113,8 @@ std::uint32_t largest_sum(const PiperJob& tables) {
   return most;
 }
 
-/// A call of NCCL as one line: `COMMUNICATOR ncclSend 64 f64`, with the count that is printed and the one that NCCL was given.
+/// A call of NCCL as one line: `COMMUNICATOR ncclSend 64 f64`, with the count that is printed and
+/// the one that NCCL was given.
 using Calls = std::vector<std::string>;
 
 /// The calls of a rank in a step, as `show program` prints them.
@@ -138,7 +141,8 @@ Calls planned_calls(const backend::Job& job, std::size_t rank) {
   return calls;
 }
 
-/// The calls of a rank in enqueued steps, each as `NAME MEMBERS ncclSend 64 f64`, with communicators named by the order of their first use in the plan.
+/// The calls of a rank in enqueued steps, each as `NAME MEMBERS ncclSend 64 f64`, with
+/// communicators named by the order of their first use in the plan.
 Calls made_calls(const std::string& path, const Calls& planned) {
   std::istringstream text(read_text(path).value_or(""));
   Calls calls;
@@ -148,7 +152,8 @@ Calls made_calls(const std::string& path, const Calls& planned) {
     std::istringstream words(line);
     std::string name, members, call, count, dtype;
     words >> name >> members >> call >> count >> dtype;
-    if (calls.empty() && count == "1" && dtype == "f32") continue;  // before step 1, which begins with another call
+    // Before step 1, which begins with another call.
+    if (calls.empty() && count == "1" && dtype == "f32") continue;
     const std::string& plan = planned[next++ % planned.size()];
     names.try_emplace(name, plan.substr(0, plan.find(' ')));
     calls.push_back(names[name] + " " + call + " " + count + " " + dtype);

@@ -1,4 +1,5 @@
-// `piper train --device cuda` as several processes, one per rank, on the test driver and NCCL: their results, their calls, and how they end.
+// `piper train --device cuda` as several processes, one per rank, on the test driver and NCCL:
+// their results, their calls, and how they end.
 
 #include <gtest/gtest.h>
 
@@ -95,7 +96,8 @@ TEST(Nccl, TwoProcessesTrainLikeOne) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "apart" / "flight.1"));
 }
 
-/// Pipelines, replicas and shardings of them: sums of two members have the bits of one GPU, and here those of four agree in all printed digits.
+/// Pipelines, replicas and shardings of them: sums of two members have the bits of one GPU, and
+/// here those of four agree in all printed digits.
 TEST(Nccl, FourProcessesTrainLikeOne) {
   for (const char* lines : {"replicate model over dp", "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"}) {
     const std::string text = program(2, lines);
@@ -108,7 +110,8 @@ TEST(Nccl, FourProcessesTrainLikeOne) {
   }
 }
 
-/// Loss and norm are one for all, wherever they are made: JSON has those of rank 0, and the others print nothing.
+/// Loss and norm are one for all, wherever they are made: JSON has those of rank 0, and the others
+/// print nothing.
 TEST(Nccl, RankZeroPrints) {
   const std::string text = program(1);
   ASSERT_EQ(train_alone(text).code, 0);
@@ -124,7 +127,8 @@ std::string differences_of(const std::string& out, const std::string& title) {
   return at == std::string::npos ? "" : out.substr(out.find('\n', at), out.find("\n3 steps", at) - out.find('\n', at));
 }
 
-/// Rank 0 compares losses, gradients and parameters of all processes: with two of them they equal one GPU's to the last bit.
+/// Rank 0 compares losses, gradients and parameters of all processes: with two of them they equal
+/// one GPU's to the last bit.
 TEST(Nccl, RankZeroComparesWithOneDevice) {
   const std::string text = program(1);
   const Ended alone = train_alone(text, {"--reference"});
@@ -136,7 +140,8 @@ TEST(Nccl, RankZeroComparesWithOneDevice) {
     EXPECT_NE(differences_of(ended[0].out, title), "") << ended[0].out;
   }
   EXPECT_EQ(ended[1].out + ended[1].err, "");
-  // Parameters that are sharded, of another type than their sums, and on the host; state that is kept twice.
+  // Parameters that are sharded, of another type than their sums, and on the host; state that is
+  // kept twice.
   const std::string shared = program(2, "replicate model over dp with bucket: 256, zero: 3, prefetch: 1\n    offload model with what: optimizer");
   std::string narrow = shared;
   narrow.insert(narrow.find("    steps:"), "    dtype:    bf16\n");
@@ -254,7 +259,8 @@ TEST_F(NcclEnds, AProcessThatIsKilled) {
   }
 }
 
-/// In the second compared step; processes that wait for rank 0, which computes the other side, learn of it, too.
+/// In the second compared step; processes that wait for rank 0, which computes the other side,
+/// learn of it, too.
 TEST_F(NcclEnds, AProcessThatIsKilledInAComparison) {
   for (const std::uint32_t killed : {0u, 1u}) {
     const auto ended = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
@@ -308,7 +314,8 @@ TEST_F(NcclEnds, CallsThatNcclRefuses) {
   }
 }
 
-/// The group of that call ends, too: otherwise later calls would be collected without ever beginning.
+/// The group of that call ends, too: otherwise later calls would be collected without ever
+/// beginning.
 TEST_F(NcclEnds, ACallOfAGroupThatNcclRefuses) {
   const std::string text = program(2, "replicate model over dp");
   ASSERT_EQ(train_alone(text).code, 0);

@@ -1,4 +1,5 @@
-// The kernels of whole programs under NVRTC: they compile for every architecture, need no stack and spill no register.
+// The kernels of whole programs under NVRTC: they compile for every architecture, need no stack and
+// spill no register.
 
 #include <gtest/gtest.h>
 

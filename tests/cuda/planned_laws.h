@@ -1,5 +1,6 @@
 #pragma once
-// Programs that run on one device of a test, with their kernels compiled together, because compiling takes longer than the runs.
+// Programs that run on one device of a test, with their kernels compiled together, because
+// compiling takes longer than the runs.
 //
 //   PlannedLaws laws;
 //   const PlannedLaw& small = laws.add("mlp", kMlp, tensor::DType::bf16);
@@ -27,7 +28,8 @@ class PlannedLaws {
  public:
   /// Fails the test if it does not compile. The result stays at its address.
   const PlannedLaw& add(std::string what, const std::string& text, tensor::DType dtype = tensor::DType::f64);
-  /// Every schedule of the library on a small GPT at each level of ZeRO, and every layout of kNoisyLines.
+  /// Every schedule of the library on a small GPT at each level of ZeRO, and every layout of
+  /// kNoisyLines.
   std::vector<const PlannedLaw*> add_library(tensor::DType dtype);
   std::vector<const PlannedLaw*> add_lines(tensor::DType dtype);
 

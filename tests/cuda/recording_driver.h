@@ -1,10 +1,12 @@
 #pragma once
-// A driver that runs no kernel: it records the requests as a trace, which hazards.h checks: operations on streams with the bytes that they read and write,
-// events, graphs.
+// A driver that runs no kernel: it records the requests as a trace, which hazards.h checks:
+// operations on streams with the bytes that they read and write, events, graphs.
 //
-// Guarantees: the trace has the order of the calls. Copies and fills are done at once, so the tables from which kernels read their pointers exist; all other
-// memory is zero or copied. A kernel of a program touches all of each buffer that it is given (`operands_of`), one of the runtime's own the bytes of its
-// arguments, a library call the shapes of its call and all of its workspace. An access outside the allocated memory fails the test.
+// Guarantees: the trace has the order of the calls. Copies and fills are done at once, so the
+// tables from which kernels read their pointers exist; all other memory is zero or copied. A kernel
+// of a program touches all of each buffer that it is given (`operands_of`), one of the runtime's
+// own the bytes of its arguments, a library call the shapes of its call and all of its workspace.
+// An access outside the allocated memory fails the test.
 //
 //   const KernelOperands operands = operands_of(*job);
 //   Trace trace;
@@ -46,7 +48,8 @@ struct TraceCall {
   std::uint32_t stream = 0, of = 0;
   std::uint32_t first_access = 0, end_access = 0;
   const char* what = "";           // `copy`, `fused_gelu`
-  std::uint32_t action = 0;        // actions of the stream that have ended before, since its creation or the start of the capture
+  // Actions of the stream that have ended before, since its creation or the start of the capture.
+  std::uint32_t action = 0;
 };
 
 struct TracedGraph {
@@ -125,7 +128,8 @@ class RecordingDriver final : public TestDriver {
   /// Records the accesses of one of the runtime's own kernels.
   void own_kernel(const std::string& name, const void* const* arguments);
   void attention(const PiperAttend& call, const void* q, const void* k, const void* v);
-  /// A call on a stream, with the accesses announced by `reads` and `writes` since the last one, if any.
+  /// A call on a stream, with the accesses announced by `reads` and `writes` since the last one, if
+  /// any.
   Status put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of, const char* what);
   Status work(CudaStream stream, const char* what) { return put(TraceCall::Kind::work, number(stream), 0, what); }
 

@@ -1,7 +1,8 @@
 #pragma once
-// An NCCL that moves nothing: it records its calls in the trace of a RecordingDriver, with the bytes that they read and write. A group is one operation; if two
-// calls of it touch the same bytes, one of them writing, the test fails, because they run at once.
-// fails the test, for they run at once.
+// An NCCL that moves nothing: it records its calls in the trace of a RecordingDriver, with the
+// bytes that they read and write. A group is one operation; if two calls of it touch the same
+// bytes, one of them writing, the test fails, because they run at once. fails the test, for they
+// run at once.
 //
 //   auto driver = std::make_unique<RecordingDriver>(operands, trace);
 //   RecordingNccl nccl(*driver);

@@ -1,5 +1,5 @@
-// Whole trainings on the CUDA executor with the driver that runs kernels on the host: every schedule of the library. The results equal those of the interpreter
-// for the same programs.
+// Whole trainings on the CUDA executor with the driver that runs kernels on the host: every
+// schedule of the library. The results equal those of the interpreter for the same programs.
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,8 @@ TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
   EXPECT_EQ(made.norms, oracle.norms);
 }
 
-/// The count is accumulated over the microbatches of a rank, each with a different number of targets that count.
+/// The count is accumulated over the microbatches of a rank, each with a different number of
+/// targets that count.
 TEST_F(CudaRun, AMaskedLossOverMicrobatchesHasTheBitsOfTheInterpreter) {
   const LawRun oracle = interpreted(*masked_), made = run(*masked_);
   ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
@@ -89,7 +90,8 @@ TEST_F(CudaRun, AMaskedLossOverMicrobatchesHasTheBitsOfTheInterpreter) {
   EXPECT_EQ(made.held_out, oracle.held_out);
 }
 
-/// Each rank's arena fits on the device, all together do not: reported before anything is allocated.
+/// Each rank's arena fits on the device, all together do not: reported before anything is
+/// allocated.
 TEST_F(CudaRun, ArenasThatFitOnlyOneByOne) {
   const auto job = lines_.front()->law->program->make_job(options());
   ASSERT_TRUE(job);
@@ -104,8 +106,9 @@ TEST_F(CudaRun, ArenasThatFitOnlyOneByOne) {
   EXPECT_TRUE(failure.message.starts_with("4 arenas of `")) << failure.message;
 }
 
-/// Without attention, whose sums the runtime's kernels add in another order than the CPU's loops, every bit is that of the interpreter: messages add in the same order, random
-/// numbers are those of their samples.
+/// Without attention, whose sums the runtime's kernels add in another order than the CPU's loops,
+/// every bit is that of the interpreter: messages add in the same order, random numbers are those
+/// of their samples.
 TEST_F(CudaRun, EveryWayToCutHasTheBitsOfTheInterpreter) {
   std::uint64_t seed = 1;
   for (const PlannedLaw* planned : lines_) {
@@ -120,7 +123,9 @@ TEST_F(CudaRun, EveryWayToCutHasTheBitsOfTheInterpreter) {
   }
 }
 
-/// Sums of attention are in another order here. In bf16 that rounds some of its results to a neighbour, 2^-8 away; an error of that size in a few of the numbers is left of it in the norm of a tensor.
+/// Sums of attention are in another order here. In bf16 that rounds some of its results to a
+/// neighbour, 2^-8 away; an error of that size in a few of the numbers is left of it in the norm of
+/// a tensor.
 double bound_of_attention(tensor::DType dtype) { return dtype == tensor::DType::bf16 ? 0x1p-8 : 1e-10; }
 
 TEST_F(CudaRun, EveryScheduleOfTheLibrary) {
@@ -162,7 +167,8 @@ TEST_F(CudaRun, AMissingEventShows) {
   EXPECT_EQ(shown, 4);
 }
 
-/// Steps as graphs give the bits of steps that are enqueued action by action, over runs of training and of held-out data in turns; the device gets each of them by one call.
+/// Steps as graphs give the bits of steps that are enqueued action by action, over runs of training
+/// and of held-out data in turns; the device gets each of them by one call.
 TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
   constexpr std::uint64_t kSteps = 5;
   struct Seen {
@@ -216,7 +222,8 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
   }
 }
 
-/// The last step between timers: actions of a stream one after the other, each after its waits, products within their actions.
+/// The last step between timers: actions of a stream one after the other, each after its waits,
+/// products within their actions.
 TEST_F(CudaRun, TheLastStepIsTimed) {
   for (const std::uint64_t steps : {1u, 2u, 5u}) {
     for (const PlannedLaw* each : {mlp_, lines_.back(), library_.front()}) {
@@ -261,7 +268,8 @@ TEST_F(CudaRun, TheLastStepIsTimed) {
   }
 }
 
-/// The enqueuing functions built by the host's compiler make the same requests as the walk over their tables, which the other tests use.
+/// The enqueuing functions built by the host's compiler make the same requests as the walk over
+/// their tables, which the other tests use.
 TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
   const TemporaryFolder folder;
   for (const PlannedLaw* each : {lines_.back(), library_.front()}) {
@@ -273,17 +281,20 @@ TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
   }
 }
 
-/// The calls in words: per stream the launched kernels, and the end of an action (stream, number) for which every action waits.
+/// The calls in words: per stream the launched kernels, and the end of an action (stream, number)
+/// for which every action waits.
 struct Asked {
   using End = std::pair<std::uint32_t, std::uint64_t>;  // stream, actions that have ended on it
   std::vector<std::vector<std::string>> launches;
-  std::map<End, std::set<End>> waits;  // of an action, numbered by the actions before it on its stream
+  // of an action, numbered by the actions before it on its stream
+  std::map<End, std::set<End>> waits;
 };
 
 Asked read_calls(const std::vector<HostCall>& calls) {
   Asked asked;
   std::map<std::uint32_t, std::uint64_t> ended;                           // per stream
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Asked::End> records;  // event and version -> the actions that had ended where it was recorded
+  // Event and version -> the actions that had ended where it was recorded.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Asked::End> records;
   for (const HostCall& call : calls) {
     if (asked.launches.size() <= call.stream) asked.launches.resize(call.stream + 1);
     switch (call.kind) {
@@ -327,7 +338,8 @@ std::vector<std::string> planned_launches(const backend::Job& job, std::size_t r
   return all;
 }
 
-/// The device gets the requests of the plan: every wait of it and no other except at matched communications; kernels in issue order.
+/// The device gets the requests of the plan: every wait of it and no other except at matched
+/// communications; kernels in issue order.
 TEST_F(CudaRun, CallsAreThoseOfThePlan) {
   constexpr std::uint64_t kSteps = 3;
   for (const PlannedLaw* each : {mlp_, lines_.back(), library_.front(), library_.back()}) {
@@ -374,7 +386,8 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
   }
 }
 
-/// All these runs rely on this: the test driver has the same requirements for a product's workspace as cuBLAS.
+/// All these runs rely on this: the test driver has the same requirements for a product's workspace
+/// as cuBLAS.
 TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
   HostDriver driver({});
   runtime::cuda::CudaStream stream = nullptr;

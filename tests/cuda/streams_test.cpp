@@ -1,4 +1,5 @@
-// The requests to a device for the streams of a step: their priorities, and the number of nodes in a captured step.
+// The requests to a device for the streams of a step: their priorities, and the number of nodes in
+// a captured step.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// A libcublasLt.so for tests: matrices of the host, in columns, as the documentation of cuBLASLt has them. It multiplies by the algorithms that a test offers.
+// A libcublasLt.so for tests: matrices of the host, in columns, as the documentation of cuBLASLt
+// has them. It multiplies by the algorithms that a test offers.
 #include "tests/cuda/test_cublas_lt.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #pragma once
-// The device of a test's kernels and trainings. The linked file chooses it: host_device.cpp, the host in place of a GPU, or tests/gpu/gpu_device.cpp, a GPU.
+// The device of a test's kernels and trainings. The linked file chooses it: host_device.cpp, the
+// host in place of a GPU, or tests/gpu/gpu_device.cpp, a GPU.
 //
 //   std::string reason;
 //   const std::unique_ptr<TestDevice> device = find_test_device(reason);

@@ -1,4 +1,5 @@
-// A libcuda.so.1 for tests: two GPUs that a link joins. Work is done when it is enqueued, kernels and graphs are not run.
+// A libcuda.so.1 for tests: two GPUs that a link joins. Work is done when it is enqueued, kernels
+// and graphs are not run.
 #include "tests/cuda/test_libcuda.h"
 
 #include <cstdlib>

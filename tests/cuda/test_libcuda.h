@@ -9,7 +9,8 @@ namespace piper::test {
 struct TestLibcuda {
   std::vector<std::string> calls;              // `cuStreamCreateWithPriority 1 -5`
   std::string max_connections, module_loading;  // of the environment, at its start
-  int objects = 0;                             // existing allocations, streams, events, modules, graphs, contexts
+  // Existing allocations, streams, events, modules, graphs, contexts.
+  int objects = 0;
 };
 
 }  // namespace piper::test

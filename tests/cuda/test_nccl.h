@@ -1,9 +1,12 @@
 #pragma once
-// An NCCL for tests: processes on one machine, each with a HostDriver, exchange files in a folder that they share. It follows NCCL's rules, and reports
-// violations: a communicator is being set up until all members have joined, and again at its first call of each kind; calls begin at the end of their group,
-// and every call is in one; the members of a communicator make the same calls in the same order; and a communicator does not end while a graph has calls of it.
+// An NCCL for tests: processes on one machine, each with a HostDriver, exchange files in a folder
+// that they share. It follows NCCL's rules, and reports violations: a communicator is being set up
+// until all members have joined, and again at its first call of each kind; calls begin at the end
+// of their group, and every call is in one; the members of a communicator make the same calls in
+// the same order; and a communicator does not end while a graph has calls of it.
 //
-// Sums add the last member first, so sums of more than two round differently from member order, as NCCL's do.
+// Sums add the last member first, so sums of more than two round differently from member order, as
+// NCCL's do.
 
 #include <atomic>
 #include <functional>
@@ -21,8 +24,10 @@ namespace piper::test {
 struct TestNcclOptions {
   std::string folder = {};                 // shared by all processes
   std::string refused = {};                // the function of NCCL that fails
-  std::uint64_t breaks = 0;                // the communication, counted from 1, that fails in flight; 0: none
-  std::uint64_t killed_at = 0;             // the communication, counted from 1, at which the process is killed; 0: none
+  // The communication, counted from 1, that fails in flight; 0: none.
+  std::uint64_t breaks = 0;
+  // The communication, counted from 1, at which the process is killed; 0: none.
+  std::uint64_t killed_at = 0;
   std::string calls = {};                  // a file for the calls, one a line
 };
 

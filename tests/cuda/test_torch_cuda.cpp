@@ -1,5 +1,6 @@
-// A libtorch_cuda.so for tests: memory of the host under the name of CUDA. It allocates in the order of LibTorch 2.11's kernels, from the allocator that it was given, writes all of
-// that, and computes with the loops of the runtime.
+// A libtorch_cuda.so for tests: memory of the host under the name of CUDA. It allocates in the
+// order of LibTorch 2.11's kernels, from the allocator that it was given, writes all of that, and
+// computes with the loops of the runtime.
 
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>

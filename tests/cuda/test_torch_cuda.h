@@ -1,5 +1,6 @@
 #pragma once
-// The records of the test libtorch_cuda.so about its calls: dlsym(library, "test_torch_cuda_calls").
+// The records of the test libtorch_cuda.so about its calls: dlsym(library,
+// "test_torch_cuda_calls").
 
 #include <cstdint>
 

@@ -1,5 +1,6 @@
-// The plugin's attention on a GPU, with a test libtorch_cuda.so that follows LibTorch's order of allocations: results in place, workspaces as planned, streams,
-// refusals. If the real one is present: it opens without a driver and has the kernels.
+// The plugin's attention on a GPU, with a test libtorch_cuda.so that follows LibTorch's order of
+// allocations: results in place, workspaces as planned, streams, refusals. If the real one is
+// present: it opens without a driver and has the kernels.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -109,7 +110,8 @@ TEST(TorchAttention, ResultsLieInPlaceAndWorkspacesAreThePlans) {
 TEST(TorchAttention, MoreThanPlannedIsARefusalThatSaysHowMuch) {
   Case each(32, 32, 2, 2, 8, true, PIPER_F32);
   const Case before = each;
-  // All but the last piece fits: the request is reported in bytes, nothing outside the workspace is written, and the next call works as usual.
+  // All but the last piece fits: the request is reported in bytes, nothing outside the workspace is
+  // written, and the next call works as usual.
   ASSERT_EQ(each.run(true, 80000), kAttentionOverrun);
   EXPECT_NE(std::string(torch()->error()).find("bytes more than its planned workspace"), std::string::npos) << torch()->error();
   each = before;

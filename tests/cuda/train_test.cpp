@@ -1,4 +1,5 @@
-// `piper train --device cuda` as a command, on the test driver and on a machine without a GPU; refused driver calls, failing and hanging kernels.
+// `piper train --device cuda` as a command, on the test driver and on a machine without a GPU;
+// refused driver calls, failing and hanging kernels.
 
 #include <gtest/gtest.h>
 
@@ -81,8 +82,8 @@ TEST(CudaTrain, WithoutLibTorchForCudaItSaysWhatIsMissing) {
   EXPECT_NE(neither.err.find("P6013"), std::string::npos) << neither.err;
 }
 
-/// Flash attention splits its work by the number of multiprocessors, and the plan has workspaces for at most a fixed number; other attention does not depend on
-/// it.
+/// Flash attention splits its work by the number of multiprocessors, and the plan has workspaces
+/// for at most a fixed number; other attention does not depend on it.
 TEST(CudaTrain, AGpuWithMoreProcessorsThanFlashIsPlannedForIsToldBeforeTheFirstStep) {
   std::string narrow = std::string(kAttention).replace(std::string(kAttention).find("    steps:"), 0, "    dtype: bf16\n");
   narrow.replace(narrow.find("heads: 2"), 8, "heads: 1");  // of width 8, which flash takes
@@ -136,7 +137,8 @@ TEST(CudaTrain, TheLastStepIsTraced) {
   EXPECT_NE(read_text(costs).value_or("").find("\"bodies\""), std::string::npos) << read_text(costs).value_or("");
 }
 
-/// A library called libcuda.so.1 that is as old as `version` and lists `gpus`; a call of the program that finds it.
+/// A library called libcuda.so.1 that is as old as `version` and lists `gpus`; a call of the
+/// program that finds it.
 Ended train_beside(const TemporaryFolder& folder, int version, int gpus) {
   const std::string source = folder.write("cuda.c", "int cuInit(unsigned f) { return " + std::string(gpus > 0 ? "0" : "100") + "; }\nint cuDriverGetVersion(int* v) { *v = " + std::to_string(version) +
                                                         "; return 0; }\nint cuDeviceGetCount(int* n) { *n = " + std::to_string(gpus) +

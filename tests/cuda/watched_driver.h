@@ -1,5 +1,6 @@
 #pragma once
-// A driver in front of another one. It counts allocations and other objects, and may take memory away after a query, as another process would.
+// A driver in front of another one. It counts allocations and other objects, and may take memory
+// away after a query, as another process would.
 //
 //   Watch watch;
 //   WatchedDriver driver(device.open(), watch);
@@ -15,8 +16,10 @@ namespace piper::test {
 struct Watch {
   std::uint64_t created = 0;
   std::uint64_t attended = 0;                    // calls of attention that were LibTorch's
-  std::optional<std::uint64_t> leaves = {};      // after the first query for free memory about this number of bytes is left
-  runtime::cuda::Driver* driver = nullptr;       // the driver in front of which it stands, while it lives
+  // After the first query for free memory about this number of bytes is left.
+  std::optional<std::uint64_t> leaves = {};
+  // The driver in front of which it stands, while it lives.
+  runtime::cuda::Driver* driver = nullptr;
 };
 
 class WatchedDriver final : public TestDriver {

@@ -142,7 +142,8 @@ TEST_F(Diagnostics, RangesAreNarrowedToTheTextTheyBeginWith) {
   EXPECT_EQ(list[2].range, (SourceRange{file, 6, 13}));
 }
 
-/// One mistake in one line, on 64 ranks, is reported once and counted; many mistakes are reported up to a page.
+/// One mistake in one line, on 64 ranks, is reported once and counted; many mistakes are reported
+/// up to a page.
 TEST(Forward, TellsAPage) {
   LocationTable table;
   const FileId file = table.files().add("a.pipe", std::string(100, 'x'));

@@ -1,5 +1,6 @@
 #pragma once
-// The diagnostics of a sink as findings of caret expectations: the diagnostic itself, its related locations as `note`, its hint as `hint` at the same location.
+// The diagnostics of a sink as findings of caret expectations: the diagnostic itself, its related
+// locations as `note`, its hint as `hint` at the same location.
 
 #include <vector>
 

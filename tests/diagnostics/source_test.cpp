@@ -26,7 +26,8 @@ TEST(Source, UnreadableFilesAreReportedWhereTheyWereNamed) {
   source::MemoryFileSystem memory;
   memory.add("large.pipe", std::string(source::kMaxFileSize + 1, ' '));
   memory.add("largest.pipe", std::string(source::kMaxFileSize, ' '));
-  memory.add("large.pir", std::string(source::kMaxFileSize + 1, ' '));  // a DAG is larger than its program
+  // A DAG is larger than its program.
+  memory.add("large.pir", std::string(source::kMaxFileSize + 1, ' '));
   FileId main = table.files().add("main.pipe", "use missing");
   EXPECT_FALSE(source::open("missing.pipe", {main, 4, 11}, memory, table.files(), sink).has_value());
   EXPECT_FALSE(source::open("large.pipe", {}, memory, table.files(), sink).has_value());

@@ -1,4 +1,5 @@
-// The layout: rows of before and after, laws on all programs of the project, and the project's own files.
+// The layout: rows of before and after, laws on all programs of the project, and the project's own
+// files.
 
 #include <gtest/gtest.h>
 
@@ -240,7 +241,8 @@ TEST(Format, SeesAnotherProgram) {
   }
 }
 
-/// A line end is a `;` only where the token before it can end a statement, also where the next line begins like a statement.
+/// A line end is a `;` only where the token before it can end a statement, also where the next line
+/// begins like a statement.
 TEST(Format, ALineMayGoOnWithAWordThatBeginsStatements) {
   const char* const bodies[] = {
       "stream p2p: model.send,\n        model.recv with window: 2",
@@ -310,7 +312,8 @@ std::vector<std::size_t> declarations(const std::string& text) {
   return places;
 }
 
-// One declaration at a time, and each comment position between the same words only once: names are alike.
+// One declaration at a time, and each comment position between the same words only once: names are
+// alike.
 TEST(Format, TakesACommentBehindEachToken) {
   std::set<std::string> tried;
   for (const std::string& text : texts()) {

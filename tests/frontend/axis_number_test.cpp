@@ -1,4 +1,5 @@
-// An axis is its size wherever a number is expected: in every parameter of every builtin, and in every place of the language that takes a number.
+// An axis is its size wherever a number is expected: in every parameter of every builtin, and in
+// every place of the language that takes a number.
 
 #include "frontend/sema/analyser.h"
 #include "tests/frontend/lowered.h"
@@ -39,7 +40,8 @@ TEST(AxisIsANumber, ConvertsToWhateverAnIntConvertsTo) {
   }
 }
 
-/// The result of a train in which `n` is an axis of that size, or the number: its messages, directives and settings.
+/// The result of a train in which `n` is an axis of that size, or the number: its messages,
+/// directives and settings.
 std::string outcome(const std::string& body, bool axis, int size) {
   const auto unless_given = [&](const std::string& name, const std::string& value) {
     return body.find(name + ":") == std::string::npos ? "    " + name + ": " + value + "\n" : std::string();
@@ -57,7 +59,8 @@ std::string outcome(const std::string& body, bool axis, int size) {
       "train t = net() on cluster {\n" +
       unless_given("data", "synthetic(batch: 4, dim: 2)") + unless_given("optim", "sgd(lr: 0.1)") + unless_given("steps", "1") +
       "    let n = " + (axis ? "p" : std::to_string(size)) + "\n    " + body + "\n}\n");
-  EXPECT_TRUE(lowered.program.ok) << body << "\n" << lowered.report();  // the line fits the language
+  // The line fits the language.
+  EXPECT_TRUE(lowered.program.ok) << body << "\n" << lowered.report();
   const bool fine = lowered.train("t");
   std::string text;
   for (const Diagnostic& diagnostic : lowered.sink.sorted()) text += diagnostic.message + "\n";
@@ -73,7 +76,8 @@ void expect_same(const std::string& body) {
   }
 }
 
-// ---- builtins ------------------------------------------------------------------------------------------------------
+// ---- builtins
+// ------------------------------------------------------------------------------------------------------
 
 /// An argument other than the tested one.
 std::string sample(Type type) {
@@ -160,7 +164,8 @@ TEST(AxisIsANumber, InEveryParameterOfEveryBuiltin) {
   EXPECT_EQ(lowered.codes(), std::vector<Code>{Code::misplaced_type}) << lowered.report();
 }
 
-// ---- the language --------------------------------------------------------------------------------------------------
+// ---- the language
+// --------------------------------------------------------------------------------------------------
 
 TEST(AxisIsANumber, InEveryPlaceThatTakesOne) {
   for (const std::string expression :

@@ -1,5 +1,5 @@
-// Programs with one token truncated, removed, doubled or replaced, as they stand while a person types: nothing crashes, a mistake is reported, and the further
-// diagnostics are not noise.
+// Programs with one token truncated, removed, doubled or replaced, as they stand while a person
+// types: nothing crashes, a mistake is reported, and the further diagnostics are not noise.
 
 #include <gtest/gtest.h>
 
@@ -30,8 +30,10 @@ struct Outcome {
   std::string report;
   bool ok = false;                       // of the analysis
   std::size_t all = 0;                   // with those of lowering and the passes
-  std::size_t compiled = 0, failed = 0;  // trains that are sound: all their phases; lowering or the passes of them
-  std::size_t schedules = 0, shown = 0;  // that can be run by themselves; all diagnostics with those of them
+  // Trains that are sound: all their phases; lowering or the passes of them.
+  std::size_t compiled = 0, failed = 0;
+  // that can be run by themselves; all diagnostics with those of them
+  std::size_t schedules = 0, shown = 0;
 };
 
 /// Compiles the trains that can run.
@@ -134,7 +136,8 @@ std::string edited(const Program& program, Edit edit, const parse::Token& token)
   return {};
 }
 
-/// A sample; over every token of every program the means are 1.2, 1.1 and 1.04, the largest numbers 2, 5 and 9.
+/// A sample; over every token of every program the means are 1.2, 1.1 and 1.04, the largest numbers
+/// 2, 5 and 9.
 TEST(Edits, OneTokenCostsAboutOneDiagnostic) {
   ASSERT_GE(programs().size(), 30u);
   for (const Edit edit : {Edit::cut, Edit::remove, Edit::repeat}) {
@@ -154,7 +157,8 @@ TEST(Edits, OneTokenCostsAboutOneDiagnostic) {
   }
 }
 
-/// A statement that does not parse is skipped, and the ones around it are checked: its own contents cause no further diagnostics.
+/// A statement that does not parse is skipped, and the ones around it are checked: its own contents
+/// cause no further diagnostics.
 TEST(Edits, SyntaxErrorsHaveNoConsequences) {
   std::size_t trains = 0, schedules = 0;
   test::for_each_case(1200, [&](test::Random& random) {
@@ -172,8 +176,9 @@ TEST(Edits, SyntaxErrorsHaveNoConsequences) {
   EXPECT_GT(schedules, 50u);  // how many a sample has depends on the files that there are
 }
 
-/// A word in place of another, a number in place of another: the number of diagnostics from lowering and the passes for one mistake. The mean over 80,000 edits
-/// is 1.03. For a mistake that the analysis found they add 0.016.
+/// A word in place of another, a number in place of another: the number of diagnostics from
+/// lowering and the passes for one mistake. The mean over 80,000 edits is 1.03. For a mistake that
+/// the analysis found they add 0.016.
 TEST(Edits, AWrongWordCostsAboutOneDiagnostic) {
   std::size_t edits = 0, diagnostics = 0, refused = 0, consequences = 0;
   test::for_each_case(4000, [&](test::Random& random) {
@@ -201,7 +206,8 @@ TEST(Edits, AWrongWordCostsAboutOneDiagnostic) {
   EXPECT_LE(static_cast<double>(consequences), 0.1 * static_cast<double>(refused));
 }
 
-/// A declaration with a mistake does not spoil a train that does not use it, nor is it to blame for anything there.
+/// A declaration with a mistake does not spoil a train that does not use it, nor is it to blame for
+/// anything there.
 TEST(Edits, OtherTrainsStayAsTheyWere) {
   const std::string whole =
       "mesh whole_mesh(whole_axis: 2)\n"

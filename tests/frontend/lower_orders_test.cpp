@@ -1,4 +1,5 @@
-// The library's orders, operation by operation, against generators written from the published rules alone.
+// The library's orders, operation by operation, against generators written from the published rules
+// alone.
 
 #include <algorithm>
 #include <deque>
@@ -13,7 +14,8 @@ namespace {
 
 using test::Lowered;
 
-/// An operation of a device: pass, stage, copy, microbatch, and the overlap group it is in (0: none, else counted per device from 1).
+/// An operation of a device: pass, stage, copy, microbatch, and the overlap group it is in (0:
+/// none, else counted per device from 1).
 struct Op {
   std::string pass;
   int stage = 0, copy = 0, mb = 0, group = 0;
@@ -28,7 +30,8 @@ std::ostream& operator<<(std::ostream& os, const Op& op) {
   return os;
 }
 
-// ---- results of the language ----------------------------------------------------------------------------------------
+// ---- results of the language
+// ----------------------------------------------------------------------------------------
 
 class Flattener {
  public:
@@ -92,7 +95,8 @@ Orders orders_of(const Lowered& lowered) {
   return result;
 }
 
-/// The rank of each stage of each copy: by copy, then stage. Instances that no `place` names are -1.
+/// The rank of each stage of each copy: by copy, then stage. Instances that no `place` names are
+/// -1.
 std::vector<std::vector<int>> placement_of(const Lowered& lowered, int copies) {
   int stages = 0;
   for (const directive::Directive& directive : lowered.result->strategy.directives) {
@@ -116,11 +120,13 @@ std::vector<std::vector<int>> placement_of(const Lowered& lowered, int copies) {
   return at;
 }
 
-// ---- generators from the rules -------------------------------------------------------------------------------------
+// ---- generators from the rules
+// -------------------------------------------------------------------------------------
 
 using Work = std::pair<int, int>;  // stage, microbatch
 
-/// The first `warm` of fs; then the next of fs if any and the k-th of bs. Split: from k = lag on the oldest pending weight gradient follows.
+/// The first `warm` of fs; then the next of fs if any and the k-th of bs. Split: from k = lag on
+/// the oldest pending weight gradient follows.
 std::vector<Op> alternate(const std::vector<Work>& fs, const std::vector<Work>& bs, int warm, bool split = false, int lag = 0) {
   std::vector<Op> ops;
   std::size_t f = 0, w = 0;
@@ -207,7 +213,8 @@ std::vector<Op> dual(Stream near, Stream far, int h, int depth, int n) {
     ++group;
     F(1, group), B(0, group);
   }
-  // B1 B0 in turn; from (h+1) div 2 of the pairs on they are I, and stream 1 turns first if h is odd, else stream 0.
+  // B1 B0 in turn; from (h+1) div 2 of the pairs on they are I, and stream 1 turns first if h is
+  // odd, else stream 0.
   const int turn = (h + 1) / 2;
   for (int k = 0; k < h + 1; ++k) {
     const bool first_turned = h % 2 == 1 ? k >= turn : k >= turn + 1;
@@ -221,7 +228,8 @@ std::vector<Op> dual(Stream near, Stream far, int h, int depth, int n) {
   return ops;
 }
 
-// ---- the comparison ------------------------------------------------------------------------------------------------
+// ---- the comparison
+// ------------------------------------------------------------------------------------------------
 
 using Parameters = std::vector<lower::Override>;
 
@@ -282,7 +290,8 @@ TEST(Orders, Interleaved) {
           if (m % group != 0 && m % group < p) continue;
           Parameters parameters = pm(p, m);
           parameters.push_back({"v", std::to_string(v)});
-          if (group != p || m % 2 == 0) parameters.push_back({"group", std::to_string(group)});  // p is the default
+          // p is the default.
+          if (group != p || m % 2 == 0) parameters.push_back({"group", std::to_string(group)});
           check(
               parameters, p, 1,
               [&](int r) {
@@ -339,7 +348,8 @@ TEST(Orders, DualPipeV) {
   }
 }
 
-/// In every order each instance has one forward and one backward, whole or in its two halves, on the rank of its stage.
+/// In every order each instance has one forward and one backward, whole or in its two halves, on
+/// the rank of its stage.
 TEST(Orders, EveryInstanceIsDoneOnceWhereItIsPlaced) {
   struct Case {
     const char* name;

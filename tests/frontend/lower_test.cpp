@@ -1,4 +1,5 @@
-// Lowering: mistakes to caret expectations, models and strategies to goldens, examples and library through the passes, robustness.
+// Lowering: mistakes to caret expectations, models and strategies to goldens, examples and library
+// through the passes, robustness.
 
 #include <algorithm>
 #include <cctype>
@@ -21,7 +22,8 @@ namespace {
 
 using test::Lowered;
 
-/// The `-D name=value` of the first line that concern `function` (its parameters and the file's params).
+/// The `-D name=value` of the first line that concern `function` (its parameters and the file's
+/// params).
 std::vector<lower::Override> overrides_of(const std::string& text, const sema::Program& program, const sema::Function* function) {
   std::vector<lower::Override> overrides;
   std::istringstream words(text.substr(0, text.find('\n')));
@@ -124,7 +126,8 @@ PIPER_FILE_TEST(Examples, "examples", ".pipe", [](const test::FileTest& test) {
   }
 });
 
-// ---- values from the command line ----------------------------------------------------------------------------------
+// ---- values from the command line
+// ----------------------------------------------------------------------------------
 
 constexpr const char* kWithParams =
     "param corpus = \"corpus.txt\"\n"
@@ -149,7 +152,8 @@ constexpr const char* kWithParams =
     "    replicate model over p with bucket: bucket\n"
     "}\n";
 
-// ---- functions over tensors ----------------------------------------------------------------------------------------
+// ---- functions over tensors
+// ----------------------------------------------------------------------------------------
 
 /// The functions of builtins.def whose result is a tensor.
 std::vector<const sema::Signature*> tensor_functions() {
@@ -162,7 +166,8 @@ std::vector<const sema::Signature*> tensor_functions() {
   return functions;
 }
 
-/// A call with the arguments that must stand, in a model that has `x`, `classes` and the dimension `wide`.
+/// A call with the arguments that must stand, in a model that has `x`, `classes` and the dimension
+/// `wide`.
 std::string call_of(const sema::Signature& function) {
   std::string call = std::string(function.name) + "(";
   for (const sema::BuiltinParam& param : function.params) {
@@ -174,7 +179,8 @@ std::string call_of(const sema::Signature& function) {
   return call + (function.open ? ", wide: other)" : ")");
 }
 
-// A row of builtins.def gives operations, or an error in the call: without a case in model_ops.cpp it would fail silently.
+// A row of builtins.def gives operations, or an error in the call: without a case in model_ops.cpp
+// it would fail silently.
 TEST(LowerBuiltins, EveryFunctionOverTensorsIsLowered) {
   EXPECT_GT(tensor_functions().size(), 30u);
   for (const sema::Signature* function : tensor_functions()) {
@@ -297,7 +303,8 @@ TEST(LowerOverrides, AsksOnlyForWhatTheCommandLineCanWrite) {
   }
 }
 
-// ---- robustness ----------------------------------------------------------------------------------------------------
+// ---- robustness
+// ----------------------------------------------------------------------------------------------------
 
 /// A chain of functions with deep expressions ends in a diagnostic, not in a broken stack.
 TEST(LowerRobust, CallsNestedTooDeep) {

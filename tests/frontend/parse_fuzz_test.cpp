@@ -137,7 +137,8 @@ TEST(ParseFuzz, Soup) {
   });
 }
 
-/// A damaged program that is certainly outside the language must be reported. Each pair is a text and its damage.
+/// A damaged program that is certainly outside the language must be reported. Each pair is a text
+/// and its damage.
 TEST(ParseFuzz, DamageIsReported) {
   test::for_each_case(800, [](test::Random& random) {
     std::vector<std::string> list = pieces(random.pick(programs()));

@@ -1,4 +1,5 @@
-// The parser: programs to AST goldens, mistakes to caret expectations, and the forms of other languages.
+// The parser: programs to AST goldens, mistakes to caret expectations, and the forms of other
+// languages.
 
 #include "frontend/parse/parse.h"
 
@@ -54,7 +55,8 @@ PIPER_FILE_TEST(ParseErrors, "tests/frontend/testdata/parse/errors", ".pipe", []
   });
 });
 
-/// The grammar has a form for each row of directives.def, with the clauses that it needs and with all that it takes; the AST prints them as written.
+/// The grammar has a form for each row of directives.def, with the clauses that it needs and with
+/// all that it takes; the AST prints them as written.
 TEST(ParseDirectives, EveryRowHasAForm) {
   constexpr std::string_view kSubjects[] = {"model", "batch", "F stage[0], stage[1]", "p2p: model.send"};
   constexpr std::string_view kClauses[] = {"part: 4", "stage[0]", "p[0]", "dp, tp", "heads", "window: 2"};
@@ -265,8 +267,9 @@ TEST(ParseText, ShallowNestingIsAccepted) {
   }
 }
 
-/// On one line and on many: the time grows with the number of mistakes and not with its square (a minute), and 20 of them are shown. The number is so large
-/// that a quadratic time would exceed ctest's limit.
+/// On one line and on many: the time grows with the number of mistakes and not with its square (a
+/// minute), and 20 of them are shown. The number is so large that a quadratic time would exceed
+/// ctest's limit.
 TEST(ParseText, ThousandsOfStrayBrackets) {
   for (const char* separator : {"", "\n", ";"}) {
     std::string text;

@@ -1,4 +1,5 @@
-// The analysis: mistakes to caret expectations, programs that must be clean, results in the nodes, several files, pages.
+// The analysis: mistakes to caret expectations, programs that must be clean, results in the nodes,
+// several files, pages.
 
 #include <gtest/gtest.h>
 
@@ -56,8 +57,8 @@ PIPER_FILE_TEST(SemaValid, "tests/frontend/testdata/sema/valid", ".pipe", [](con
   EXPECT_TRUE(analysed.program.ok);
 });
 
-/// The programs of the language reference have no errors except for features that this version lacks; two of them are fragments that call models they do not
-/// contain.
+/// The programs of the language reference have no errors except for features that this version
+/// lacks; two of them are fragments that call models they do not contain.
 PIPER_FILE_TEST(SemaPrograms, "tests/frontend/testdata/parse/programs", ".pipe", [](const test::FileTest& test) {
   Analysed analysed(test.text, test.path);
   const bool complete = test.name == "gpt";
@@ -171,7 +172,8 @@ TEST(SemaFiles, DiagnosticsOfAUsedFileAreReportedThere) {
   EXPECT_FALSE(analysed.program.ok);
 }
 
-/// 20 of thousands of mistakes are reported, with their number and the last location, in a time that does not grow with their square.
+/// 20 of thousands of mistakes are reported, with their number and the last location, in a time
+/// that does not grow with their square.
 TEST(SemaRobust, ThousandsOfMistakesFitOnAPage) {
   constexpr std::size_t kMistakes = 4000;
   const auto repeated = [&](const std::string& before, const std::string& after) {
@@ -272,7 +274,8 @@ TEST(SemaPages, EveryCodeIsInATestFile) {
   }
 }
 
-/// Half-typed and damaged programs are analysed without a crash, and never called fine where the parser reports.
+/// Half-typed and damaged programs are analysed without a crash, and never called fine where the
+/// parser reports.
 TEST(SemaRobust, DamagedPrograms) {
   std::vector<std::string> texts;
   for (const char* folder : {"tests/frontend/testdata/sema", "tests/frontend/testdata/parse/programs", "stdlib"}) {

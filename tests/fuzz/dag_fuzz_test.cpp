@@ -1,5 +1,5 @@
-// Damaged `.pir` text of every level, and of its directives: the parser and the verifier end, accepted texts print and read back, and accepted plans run a step
-// of the interpreter.
+// Damaged `.pir` text of every level, and of its directives: the parser and the verifier end,
+// accepted texts print and read back, and accepted plans run a step of the interpreter.
 
 #include <gtest/gtest.h>
 

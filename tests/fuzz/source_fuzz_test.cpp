@@ -1,4 +1,5 @@
-// Damaged `.pipe` text through the whole compiler, and accepted programs through a step of the interpreter.
+// Damaged `.pipe` text through the whole compiler, and accepted programs through a step of the
+// interpreter.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ struct Reached {
   int lowered = 0, planned = 0, ran = 0;
 };
 
-/// Every phase ends with a result, or with an error and no result; a compiled program verifies and runs.
+/// Every phase ends with a result, or with an error and no result; a compiled program verifies and
+/// runs.
 void follow(const std::string& text, Reached& reached) {
   Context context;
   DiagnosticSink sink(context.locations);

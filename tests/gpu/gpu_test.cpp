@@ -73,7 +73,8 @@ class GpuLaws : public Gpu {
     context_.reset();
   }
 
-  /// Runs a program on the GPU and compares with the interpreter on the CPU; `again`: twice, to the same bits. Gives how often it called LibTorch's attention in a run.
+  /// Runs a program on the GPU and compares with the interpreter on the CPU; `again`: twice, to the
+  /// same bits. Gives how often it called LibTorch's attention in a run.
   std::uint64_t compare(const LawCase& each, bool again) const {
     SCOPED_TRACE(each.law->what);
     const LawRun oracle = laws_->interpreted(*each.law);
@@ -90,7 +91,8 @@ class GpuLaws : public Gpu {
     if (!gpu_->no_torch().empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << gpu_->no_torch();
   }
 
-  static inline std::unique_ptr<runtime::cuda::Driver> context_;  // open while programs come and go: making it takes longer than a run
+  // Open while programs come and go: making it takes longer than a run.
+  static inline std::unique_ptr<runtime::cuda::Driver> context_;
   static inline std::unique_ptr<PlannedLaws> laws_;
   static inline std::vector<LawCase> mlp_, lines_, library_, flash_;
   static inline LawCase efficient_;
@@ -109,7 +111,8 @@ TEST_F(GpuLaws, EverySchedule) {
   for (const LawCase& each : library_) EXPECT_EQ(compare(each, false), 0u) << each.law->what;
 }
 
-/// Forward and gradient by LibTorch's kernels, in the third step as part of a graph: on each of two stages a layer, for two microbatches.
+/// Forward and gradient by LibTorch's kernels, in the third step as part of a graph: on each of two
+/// stages a layer, for two microbatches.
 TEST_F(GpuLaws, FlashAttention) {
   skip_without_torch();
   if (IsSkipped()) return;
@@ -122,7 +125,8 @@ TEST_F(GpuLaws, EfficientAttention) {
   EXPECT_GE(compare(efficient_, true), std::uint64_t{2 * 2 * 2 * kLawSteps});
 }
 
-/// Graphs give the bits of steps that are enqueued action by action, and the driver takes all that a step has.
+/// Graphs give the bits of steps that are enqueued action by action, and the driver takes all that
+/// a step has.
 TEST_F(GpuLaws, StepsAreCaptured) {
   const auto offloads = std::find_if(lines_.begin(), lines_.end(), [](const LawCase& each) { return each.law->what.starts_with("offload"); });
   ASSERT_NE(offloads, lines_.end());
@@ -147,7 +151,8 @@ TEST_F(GpuLaws, StepsAreCaptured) {
   EXPECT_EQ(captured, losses(false));
 }
 
-/// NCCL with a communicator of one member: every kind of collective, on a stream and in a graph. Between several GPUs it is tried by hand (README.md).
+/// NCCL with a communicator of one member: every kind of collective, on a stream and in a graph.
+/// Between several GPUs it is tried by hand (README.md).
 TEST_F(Gpu, NcclWithOneRank) {
   std::string path, reason;
   if (backend::cuda::open_library(cuda_environment(), "libnccl.so", {}, path, reason) == nullptr) GTEST_SKIP() << "no NCCL: " << reason;
@@ -213,7 +218,8 @@ TEST_F(Gpu, NcclWithOneRank) {
   EXPECT_EQ(nccl->destroy(communicator), cuda::kNcclSuccess);
 }
 
-/// The kernel that checks indices stops the device: the action that started it is named, with its line. Ends the process: nothing runs on a device any more that has failed.
+/// The kernel that checks indices stops the device: the action that started it is named, with its
+/// line. Ends the process: nothing runs on a device any more that has failed.
 void fail_on_the_device() {
   std::string reason;
   const auto gpu = find_gpu(reason);

@@ -1,4 +1,5 @@
-// The DAG's text: names, messages and locations for bad text, and no bytes crash the parser or the verifier.
+// The DAG's text: names, messages and locations for bad text, and no bytes crash the parser or the
+// verifier.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +30,8 @@ PIPER_FILE_TEST(DagTextErrors, "tests/ir/testdata/dag_text", ".pir", [](const Fi
   });
 });
 
-/// Legal or refused with a diagnostic that has a place; a legal one prints and reads back to the same text.
+/// Legal or refused with a diagnostic that has a place; a legal one prints and reads back to the
+/// same text.
 void expect_sane(const std::string& text) {
   Context context;
   DiagnosticSink sink(context.locations);

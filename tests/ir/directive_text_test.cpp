@@ -116,7 +116,8 @@ void expect_row(const Line& line) {
   EXPECT_EQ(parts.settings, settings);
 }
 
-/// The fields of a line are its subject, its clauses and its settings in directives.def, and a line has their defaults.
+/// The fields of a line are its subject, its clauses and its settings in directives.def, and a line
+/// has their defaults.
 TEST(DirectiveRows, FieldsAreThoseOfTheRow) {
 #define DIRECTIVE(keyword, Line, ...) expect_row(directive::Line{});
 #include "ir/directive/directives.def"

@@ -1,4 +1,5 @@
-// Work on several threads: every item is done once, on any calling thread, also from inside other work.
+// Work on several threads: every item is done once, on any calling thread, also from inside other
+// work.
 
 #include "ir/parallel.h"
 

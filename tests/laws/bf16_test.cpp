@@ -1,8 +1,9 @@
-// bf16 beside f64 and f32: the distance of losses and gradients from those of f64, updates of master weights below the resolution of bf16, and the same final
-// loss as in f32.
-// The bounds: bf16 keeps 8 bits, so each operation rounds by 2^-9 at most, relative to its result. Errors of the operations that follow each other from an
-// input to a loss and back add up like a random walk, some 50 operations in these models: 7 * 2^-9, about 1.4 %. A loss is a mean over many samples, whose errors
-// cancel further. The bounds follow from this; they were not fitted.
+// bf16 beside f64 and f32: the distance of losses and gradients from those of f64, updates of
+// master weights below the resolution of bf16, and the same final loss as in f32. The bounds: bf16
+// keeps 8 bits, so each operation rounds by 2^-9 at most, relative to its result. Errors of the
+// operations that follow each other from an input to a loss and back add up like a random walk,
+// some 50 operations in these models: 7 * 2^-9, about 1.4 %. A loss is a mean over many samples,
+// whose errors cancel further. The bounds follow from this; they were not fitted.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -98,7 +99,8 @@ TEST(Bf16, SmallStepsAreNotLost) {
   const std::string model = "model net() {\n    input x: tensor[batch, dim]\n    weight w[dim] = constant(1.0)\n    loss w * (0 * x + 1)\n}\nmesh line(p: 1)\n";
   const std::string train = "train drawn = net() on line {\n    data: synthetic(batch: 2, dim: 4); optim: sgd(lr: 0.006); steps: 3; dtype: bf16\n}\n";
   const LawRun run = run_of(model + train);
-  // The gradient of each of four is 1/4, so a step is 0.0015; numbers of bf16 below 1 are 2^-8 = 0.0039 apart.
+  // The gradient of each of four is 1/4, so a step is 0.0015; numbers of bf16 below 1 are 2^-8 =
+  // 0.0039 apart.
   ASSERT_EQ(run.parameters.size(), 1u);
   const auto& steps = run.parameters.begin()->second;
   EXPECT_EQ(steps[0][0], 1);               // 0.9985

@@ -1,4 +1,5 @@
-// Ranks that an order claims run its operations, whatever the others do: unclaimed ranks, and replicas with the same operations in other words.
+// Ranks that an order claims run its operations, whatever the others do: unclaimed ranks, and
+// replicas with the same operations in other words.
 
 #include <gtest/gtest.h>
 
@@ -65,7 +66,8 @@ class RankWalk {
     gathered_per_use_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.gathered_per_use(); });
   }
 
-  /// The last work of a step comes before the first of the next, and a message that is named after it.
+  /// The last work of a step comes before the first of the next, and a message that is named after
+  /// it.
   void expect_kept(const DeviceSet& devices, const directive::RankSteps& rank) {
     std::uint32_t done = 0;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
@@ -123,7 +125,8 @@ class RankWalk {
     return reads;
   }
 
-  /// The forward that runs again for a backward, which alone may read the parameters that the order gathers for it.
+  /// The forward that runs again for a backward, which alone may read the parameters that the order
+  /// gathers for it.
   dag::NodeId again_before(dag::NodeId backward) const {
     const dag::Node& node = dag_.node(backward);
     for (std::size_t i = 0; is_backward(node.pass) && i < dag_.nodes.size(); ++i) {

@@ -1,5 +1,5 @@
-// Bytes that a run moves and keeps, counted in the transport, beside the formulas of ZeRO (docs/layouts.md section 3) and beside the plan, `show memory` and
-// `show comm`.
+// Bytes that a run moves and keeps, counted in the transport, beside the formulas of ZeRO
+// (docs/layouts.md section 3) and beside the plan, `show memory` and `show comm`.
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,8 @@ Counted counted(LawProgram& program) {
 /// Rounding of shares in the middle of a sum aside.
 void expect_near(double a, double b) { EXPECT_NEAR(a, b, 1e-6 * b + 1); }
 
-/// Per parameter: of it, of its gradient, of the optimizer's state. In bf16 that is 2 + 4 + 12: both moments and the master are f32.
+/// Per parameter: of it, of its gradient, of the optimizer's state. In bf16 that is 2 + 4 + 12:
+/// both moments and the master are f32.
 struct BytesOfOne {
   tensor::DType dtype;
   double parameter, gradient, slots;
@@ -101,13 +102,15 @@ TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
       for (const passes::MemoryRow& row : passes::memory_table(program.dag())) planned_rest += row.sum_of_rest();
       expect_near(state, static_cast<double>(planned_rest));
 
-      // Traffic: a ring sends Psi (k - 1) for a reduce-scatter or an all-gather, twice that for an all-reduce.
+      // Traffic: a ring sends Psi (k - 1) for a reduce-scatter or an all-gather, twice that for an
+      // all-reduce.
       const double ring = psi * GetParam().gradient * (k - 1), gather_ring = psi * GetParam().parameter * (k - 1);
       const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER], gathers = count.sent[PIPER_ALL_GATHER];
       const double wanted_sums = zero == 0 ? 2 * ring : zero == 1 ? ring : kMicrobatches * ring;
       EXPECT_GE(sums, wanted_sums);
       EXPECT_LE(sums, 1.15 * wanted_sums + 1024);  // losses are summed, too
-      // If all parameters of a stage are separate units, forward and backward of two microbatches read them, and neighbours in the order share a gather.
+      // If all parameters of a stage are separate units, forward and backward of two microbatches
+      // read them, and neighbours in the order share a gather.
       const double most_gathers = zero == 0 ? 0 : zero == 3 ? 2 * kMicrobatches * gather_ring : gather_ring, least_gathers = zero == 3 ? gather_ring : most_gathers;
       EXPECT_GE(gathers, least_gathers);
       EXPECT_LE(gathers, 1.15 * most_gathers);

@@ -1,4 +1,5 @@
-// The views of a DAG show all of it: unfolded, classes of nodes have every edge and lines every node, at each level.
+// The views of a DAG show all of it: unfolded, classes of nodes have every edge and lines every
+// node, at each level.
 
 #include "frontend/views/node_lines.h"
 
@@ -57,7 +58,8 @@ train net = mlp(layers: 6, features: 8, hidden: 8, classes: 4) on c {
 }
 )"};
 
-/// How often each node is read, by its name without indices, and by the whole of it where that is said.
+/// How often each node is read, by its name without indices, and by the whole of it where that is
+/// said.
 using Reads = std::map<std::string, std::int64_t>;
 
 class Unfolded {

@@ -1,4 +1,5 @@
-// Gathers of cut parameters that an order places: they stand where it says, for the work that it names, and change no bit.
+// Gathers of cut parameters that an order places: they stand where it says, for the work that it
+// names, and change no bit.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +51,8 @@ std::string work_name(const dag::Dag& dag, const dag::Node& node) {
   return std::string(pass_name(node.pass)) + (dag.context->text(dag.chunks[node.chunk.index()].name).starts_with("stage0") ? "a" : "b") + std::to_string(node.instance.at[0]);
 }
 
-/// The work of the first rank in its order, with gathers and the work they serve: `(Fa0 Fa1) Fa0 Fa1`.
+/// The work of the first rank in its order, with gathers and the work they serve:
+/// `(Fa0 Fa1) Fa0 Fa1`.
 std::string first_rank(const dag::Dag& dag) {
   std::string text;
   for (const dag::NodeId id : dag.order) {

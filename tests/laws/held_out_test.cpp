@@ -1,4 +1,5 @@
-// Held-out data is gone over once: each sample counts once, whatever the number of samples, microbatches and replicas.
+// Held-out data is gone over once: each sample counts once, whatever the number of samples,
+// microbatches and replicas.
 
 #include <gtest/gtest.h>
 

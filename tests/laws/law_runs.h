@@ -1,8 +1,9 @@
 #pragma once
 // Runs a program in the three ways that the law of values compares, and compares the results.
 //
-// Guarantees: a run takes kLawSteps optimizer steps in f64 on synthetic data whose samples all differ; losses, gradients and parameters are recorded
-// after every step; library calls are the runtime's own loops unless asked otherwise; arenas are poisoned and guarded.
+// Guarantees: a run takes kLawSteps optimizer steps in f64 on synthetic data whose samples all
+// differ; losses, gradients and parameters are recorded after every step; library calls are the
+// runtime's own loops unless asked otherwise; arenas are poisoned and guarded.
 //
 //   LawProgram program(context, model, strategy);
 //   const LawRun run = program.run({});
@@ -30,12 +31,16 @@ inline constexpr int kAllHeldOut = -1;
 
 /// The results of a run; a vector has one entry per step.
 struct LawRun {
-  std::vector<double> losses, norms;                                // norms: -1 if the program has none
-  std::vector<double> held_out;                                     // after all steps: the losses of steps on held-out data
+  // norms: -1 if the program has none.
+  std::vector<double> losses, norms;
+  // After all steps: the losses of steps on held-out data.
+  std::vector<double> held_out;
   double held_out_loss = 0;                                         // over all of them
-  std::vector<std::vector<double>> sums;                            // per step the microbatch sums of all losses
+  // Per step the microbatch sums of all losses.
+  std::vector<std::vector<double>> sums;
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
-  std::map<std::string, std::vector<double>> initial;               // parameters before the first step
+  // Parameters before the first step.
+  std::map<std::string, std::vector<double>> initial;
   std::vector<std::uint64_t> arena_bytes, touched_bytes, state_bytes;  // per rank
 };
 
@@ -53,7 +58,8 @@ struct LawRunOptions {
 
 class LawProgram {
  public:
-  /// Compiles up to level planned and verifies; on errors it fails the test and is false. `target`: the target of the plan; the interpreter runs either.
+  /// Compiles up to level planned and verifies; on errors it fails the test and is false. `target`:
+  /// the target of the plan; the interpreter runs either.
   LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy, backend::Target target = backend::Target::cpu);
 
   explicit operator bool() const { return dag_.has_value(); }
@@ -92,16 +98,18 @@ struct DrawnLaw {
   LawProgram program;
 };
 
-/// Runs `body` on `count` random programs (`for_each_case`); a failure shows the program, and a program that does not compile fails.
+/// Runs `body` on `count` random programs (`for_each_case`); a failure shows the program, and a
+/// program that does not compile fails.
 void for_each_law(int count, const RandomProgramOptions& options, const std::function<void(DrawnLaw&, Random&)>& body);
 
 /// The same train without directives, on one device: neither sharded, split nor ordered.
 directive::Strategy one_device(Context& context, const directive::Strategy& strategy);
 
-/// The first bitwise difference of the runs in losses, microbatch sums, gradients or parameters; empty: none.
+/// The first bitwise difference of the runs in losses, microbatch sums, gradients or parameters;
+/// empty: none.
 std::string first_bit_difference(const LawRun& a, const LawRun& b);
-/// The first difference in losses, held-out ones too, norms, gradients and parameters, by more than `bound` relative to the norm of `b`'s tensor (at least
-/// 1e-3).
+/// The first difference in losses, held-out ones too, norms, gradients and parameters, by more than
+/// `bound` relative to the norm of `b`'s tensor (at least 1e-3).
 std::string first_difference(const LawRun& a, const LawRun& b, double bound);
 
 }  // namespace piper::test

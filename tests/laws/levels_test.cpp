@@ -1,5 +1,5 @@
-// The text of a program at any level has all that later passes need: it continues to the same plan as the program itself. At every level devices hold values in
-// the layouts that their readers need.
+// The text of a program at any level has all that later passes need: it continues to the same plan
+// as the program itself. At every level devices hold values in the layouts that their readers need.
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,8 @@ void for_each_program(llvm::function_ref<void(Context&, RandomProgram&, Diagnost
   });
 }
 
-/// Nodes may stand in any order: for example nodes that load samples and report losses before the work.
+/// Nodes may stand in any order: for example nodes that load samples and report losses before the
+/// work.
 std::string surroundings_first(const std::string& text) {
   const std::size_t graph = text.find("\ngraph") + 1, first = text.find('\n', graph) + 1, end = text.find("\n}", first) + 1;
   std::string work, others;
@@ -86,7 +87,8 @@ void expect_the_same_plan_from_text(Context& context, RandomProgram& program, Di
     ASSERT_TRUE(dag);
     const std::string text = dag::print(*dag, program.strategy.directives);
     ASSERT_EQ(plan_of(text, context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
-    if (level >= Level::communicating) continue;  // nodes around the work are not recreated, and the order of lines decides ties
+    // Nodes around the work are not recreated, and the order of lines decides ties.
+    if (level >= Level::communicating) continue;
     ASSERT_EQ(plan_of(surroundings_first(text), context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
   }
 }
@@ -138,7 +140,8 @@ TEST(Levels, BodiesLaidOutUnlikeTheLinesAreRefused) {
   EXPECT_GE(refused, 8u);
 }
 
-/// A value reaches a chunk as its ports declare, through messages and copies; its extents are those of the box that each device holds.
+/// A value reaches a chunk as its ports declare, through messages and copies; its extents are those
+/// of the box that each device holds.
 void expect_layouts(const dag::Dag& dag) {
   const std::vector<std::uint32_t> first(dag.mesh.axes.size(), 0);
   for (std::size_t n = 0; n < dag.nodes.size(); ++n) {

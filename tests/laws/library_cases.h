@@ -16,12 +16,13 @@ struct LibraryCase {
 };
 void PrintTo(const LibraryCase& library_case, std::ostream* to);
 
-/// The train `small`: on `devices` times two devices, replicated over the two in small buckets; `cut` is a setting of the buckets.
+/// The train `small`: on `devices` times two devices, replicated over the two in small buckets;
+/// `cut` is a setting of the buckets.
 std::string gpt_source(const LibraryCase& library_case, const std::string& cut = "zero: 1");
 /// Whether the train `small` compiles; if not, the reason is in `why`.
 bool compiles(const std::string& text, std::string& why, bool* offloads = nullptr);
-/// Every schedule, at the first sizes that meet its `require`s; without devices if none of these does. Its first axis is that of the pipeline, others are axes
-/// of replicas.
+/// Every schedule, at the first sizes that meet its `require`s; without devices if none of these
+/// does. Its first axis is that of the pipeline, others are axes of replicas.
 std::vector<LibraryCase> library_cases();
 
 }  // namespace piper::test

@@ -1,5 +1,5 @@
-// The law of values from `.pipe` text: every schedule of the standard library, replicated in small buckets, on a small GPT and on a model that draws
-// random numbers.
+// The law of values from `.pipe` text: every schedule of the standard library, replicated in small
+// buckets, on a small GPT and on a model that draws random numbers.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,8 @@ class Library : public testing::TestWithParam<LibraryCase> {
   void SetUp() override { ASSERT_NE(GetParam().devices, 0) << "`" << GetParam().call << "` compiles on the small GPT at none of the sizes that are tried"; }
 };
 
-/// Compares the program's run, held up at random, with the same microbatches on one device bit for bit, and in f64 with the unsplit model.
+/// Compares the program's run, held up at random, with the same microbatches on one device bit for
+/// bit, and in f64 with the unsplit model.
 void expect_values_of_one_device(const std::string& text, LawRun& run, tensor::DType dtype = tensor::DType::f64) {
   SCOPED_TRACE(text);
   source::MemoryFileSystem files;
@@ -123,7 +124,8 @@ TEST_P(Library, DrawsTheRandomNumbersOfOneDevice) {
   EXPECT_NE(half.losses[0], none.losses[0]);
 }
 
-/// Each model of the library that the schedule fits; a model whose parts do not stand one after the other may have too few of them.
+/// Each model of the library that the schedule fits; a model whose parts do not stand one after the
+/// other may have too few of them.
 TEST_P(Library, FitsTheModelsOfTheLibrary) {
   std::size_t fitting = 0;
   std::string why;
@@ -150,7 +152,8 @@ TEST(LibraryModels, EveryModelFitsASchedule) {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Library, testing::ValuesIn(library_cases()), [](const auto& each) { return each.param.schedule; });
 
-/// Orders below stages name the regions around the ones with work: blocks, and inside a block with overlap.
+/// Orders below stages name the regions around the ones with work: blocks, and inside a block with
+/// overlap.
 constexpr const char* kLooseWork[] = {
     R"(use std.models.gpt
 mesh pair(d: 2, dp: 2)

@@ -1,4 +1,5 @@
-// Recomputation and offload change no bit, and the planned memory of such a plan equals the memory of the run. Frozen parameters do not change.
+// Recomputation and offload change no bit, and the planned memory of such a plan equals the memory
+// of the run. Frozen parameters do not change.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::uint32_t kLayers = 6;
 
-/// Six layers on two devices under 1F1B, with dropout: random numbers are functions of where they stand.
+/// Six layers on two devices under 1F1B, with dropout: random numbers are functions of where they
+/// stand.
 std::string six_layers(const std::string& lines) {
   return "use std.schedules.one_f_one_b\n"
          "model net(layers: int) {\n"
@@ -199,8 +201,9 @@ int copies_to_host(const dag::Dag& dag, const dag::Role& role) {
   return static_cast<int>(std::count_if(role.actions.begin(), role.actions.end(), [&](const dag::Action& action) { return leaves_device(dag.node(action.node).kind); }));
 }
 
-/// GPipe keeps all microbatches, and its backwards read them as the forwards made them: those made last leave, each once. With one place the last has to make room for the
-/// first, with two for the second, which comes back while the backward of the first runs.
+/// GPipe keeps all microbatches, and its backwards read them as the forwards made them: those made
+/// last leave, each once. With one place the last has to make room for the first, with two for the
+/// second, which comes back while the backward of the first runs.
 TEST(Offload, ValuesReadLastLeaveFirst) {
   constexpr int kCopies[] = {0, 4, 3, 1, 0, 0};
   for (std::uint32_t window = 1; window <= 5; ++window) {
@@ -214,7 +217,8 @@ TEST(Offload, ValuesReadLastLeaveFirst) {
   }
 }
 
-/// Backwards in an irregular order, from which with three places five values are offloaded; four could not suffice.
+/// Backwards in an irregular order, from which with three places five values are offloaded; four
+/// could not suffice.
 TEST(Offload, AsFewLeaveAsCan) {
   Compiled out(Compiled::Text{with_all(with_all(six_layers("    partition model into stage: 1\n    place stage[0] on pp[0]\n    split batch into mb: 8\n    offload stage with window: 3\n"
                                                   "    order { rank r in pp { cursor a = stage[0] mb[0..8] backward stage[0] mb[[3, 1, 0, 2, 7, 5, 6, 4]]; repeat 8 { F a }; repeat 8 { B a } } }\n"),
@@ -223,7 +227,8 @@ TEST(Offload, AsFewLeaveAsCan) {
   EXPECT_EQ(copies_to_host(out.program.dag(), out.program.dag().plan->roles[0]), 5);
 }
 
-/// A backward that reads values saved by two instances has both, and the fetched one is back before it.
+/// A backward that reads values saved by two instances has both, and the fetched one is back before
+/// it.
 TEST(Offload, ABackwardReadsWhatSeveralInstancesSaved) {
   const std::string text =
       "model net() {\n    input x: tensor[batch, dim]\n    let a = layer(x)\n    let b = layer(a)\n    let c = join(a, b)\n    let d = join(a, c)\n    loss square(join(b, d))\n}\n"
@@ -242,7 +247,8 @@ TEST(Offload, ABackwardReadsWhatSeveralInstancesSaved) {
   }
 }
 
-/// Under 1F1B one microbatch at a time is on the host, however many there are: a fetch frees its room.
+/// Under 1F1B one microbatch at a time is on the host, however many there are: a fetch frees its
+/// room.
 TEST(Offload, HostMemoryIsUsedAgain) {
   const auto host_bytes = [](int microbatches) {
     Compiled out(Compiled::Text{with_all(with_all(six_layers("    offload stage\n"), "pp, 4", "pp, " + std::to_string(microbatches)), "batch: 32", "batch: " + std::to_string(8 * microbatches))});
@@ -252,7 +258,8 @@ TEST(Offload, HostMemoryIsUsedAgain) {
   EXPECT_EQ(host_bytes(4), host_bytes(8));
 }
 
-/// The most buckets whose optimizer state lies on the device at one action, and how many are fetched.
+/// The most buckets whose optimizer state lies on the device at one action, and how many are
+/// fetched.
 std::pair<int, int> most_states(const dag::Dag& dag, const dag::Role& role) {
   int now = 0, most = 0, fetched = 0;
   for (const dag::Action& action : role.actions) {
@@ -317,7 +324,8 @@ TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
     still += stays;
     EXPECT_EQ(values.back() == run.initial.at(name), stays) << name;
   }
-  EXPECT_EQ(still, 8);  // of layers 0 and 1, which make the first stage cheap, and of the other stage, layers 4 and 5
+  // of layers 0 and 1, which make the first stage cheap, and of the other stage, layers 4 and 5
+  EXPECT_EQ(still, 8);
   // Neither gradients nor optimizer state is kept of them.
   const dag::Dag& dag = frozen.program.dag();
   for (const dag::Role& role : dag.plan->roles) {
@@ -333,7 +341,8 @@ TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
   }
 }
 
-/// With `zero: 3` a device keeps only its shard of frozen parameters, too, and gathers them for the work that reads them; otherwise it keeps all of them.
+/// With `zero: 3` a device keeps only its shard of frozen parameters, too, and gathers them for the
+/// work that reads them; otherwise it keeps all of them.
 TEST(Freeze, WeightsAreShardedAsParametersAre) {
   for (std::uint32_t zero = 0; zero <= 3; ++zero) {
     SCOPED_TRACE(zero);

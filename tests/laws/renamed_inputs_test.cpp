@@ -1,4 +1,5 @@
-// Law 1 for renamed integers, which no body saves: every reader, forward or backward, on the first stage or the last, reads the input itself.
+// Law 1 for renamed integers, which no body saves: every reader, forward or backward, on the first
+// stage or the last, reads the input itself.
 
 #include <gtest/gtest.h>
 

@@ -20,8 +20,9 @@ struct Compiled {
   std::string without_places;  // the same, as if every microbatch began at sample 0
 };
 
-/// Two stages, 1F1B over microbatches of one sample per replica, clipped, in buckets. The mean is over the targets that count: their number is known only at
-/// run time, so the computation of a replica does not depend on the number of replicas.
+/// Two stages, 1F1B over microbatches of one sample per replica, clipped, in buckets. The mean is
+/// over the targets that count: their number is known only at run time, so the computation of a
+/// replica does not depend on the number of replicas.
 Compiled compile(std::uint32_t replicas, std::uint32_t microbatches, bool halves) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", replicas}});

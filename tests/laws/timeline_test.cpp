@@ -1,5 +1,6 @@
-// Timelines of random programs match the definitions in their header, for orders and for plans; a plan uses no more memory than planned (law 3); and the
-// measured bubble equals the one that verification computes independently.
+// Timelines of random programs match the definitions in their header, for orders and for plans; a
+// plan uses no more memory than planned (law 3); and the measured bubble equals the one that
+// verification computes independently.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,8 @@ void expect_figures(const Timeline& timeline) {
     if (timeline.cause[e] == Timeline::kNone) {
       EXPECT_LE(timeline.start[e], error) << timeline.label(timeline.operation_of(e));
     } else {
-      // For an operation of several segments an earlier one may be waited for, or a later one may wait.
+      // For an operation of several segments an earlier one may be waited for, or a later one may
+      // wait.
       const std::uint32_t cause = timeline.cause[e];
       const auto in_parts = [&](std::uint32_t entry) { return timeline.operation_of(entry).first != timeline.operation_of(entry).last; };
       const double made = (in_parts(cause) ? timeline.start : timeline.finish)[cause], waited = (in_parts(e) ? timeline.finish : timeline.start)[e];
@@ -50,7 +52,8 @@ void expect_figures(const Timeline& timeline) {
     for (const double part : {rank.idle.before_first, rank.idle.after_last, rank.idle.data, rank.idle.message, rank.idle.room, rank.idle.imbalance}) EXPECT_GE(part, -error);
     EXPECT_GE(rank.peak, -1e-9);
   }
-  // Every rank lets go of all activations that it holds, and of no others, also where a region is placed apart from its backward.
+  // Every rank lets go of all activations that it holds, and of no others, also where a region is
+  // placed apart from its backward.
   for (const Timeline::Curve& curve : timeline.curves) {
     if (curve.cls || curve.first == curve.end) continue;
     for (std::uint32_t i = curve.first; i < curve.end; ++i) EXPECT_GE(timeline.curve_value[i], -1e-9);
@@ -88,7 +91,8 @@ TEST(Timelines, RandomProgramsMatchTheirHeaders) {
       expect_lanes(*timeline);
       expect_figures(*timeline);
     }
-    // Parts of a forward add up to the whole: a microbatch takes as many time units as there are ranks with work, if no two do the same.
+    // Parts of a forward add up to the whole: a microbatch takes as many time units as there are
+    // ranks with work, if no two do the same.
     DiagnosticSink forward(context.locations);
     const auto forwards = passes::simulate_operations(*dag, {.f = 1, .bi = 0, .bw = 0, .r = 0}, forward);
     ASSERT_TRUE(forwards);

@@ -1,4 +1,5 @@
-// The laws of values with LibTorch: its matrix products and attention under random programs, and its own differentiation as the judge of whole models.
+// The laws of values with LibTorch: its matrix products and attention under random programs, and
+// its own differentiation as the judge of whole models.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,8 @@
 namespace piper::test {
 namespace {
 
-/// The bits of the same microbatches on one device, and the unsplit model's values, which our own loops compute.
+/// The bits of the same microbatches on one device, and the unsplit model's values, which our own
+/// loops compute.
 TEST(TorchLaws, ThePluginsProductsAndAttentionKeepTheLawOfValues) {
   for_each_law(25, {}, [](DrawnLaw& law, Random& random) {
     LawProgram unsplit = law.unsplit();
@@ -41,7 +43,8 @@ TEST(TorchLaws, GeneratedCodeComputesTheInterpretersBits) {
   });
 }
 
-/// Loss and gradients of the first step of a compiled program, cut, placed, ordered and replicated, against LibTorch's autograd on the whole batch.
+/// Loss and gradients of the first step of a compiled program, cut, placed, ordered and replicated,
+/// against LibTorch's autograd on the whole batch.
 TEST(TorchLaws, GradientsOfRandomProgramsAreThoseOfAutograd) {
   // Dropout's numbers are functions of the sample, which LibTorch does not know.
   for_each_law(40, {.dropout = false}, [](DrawnLaw& law, Random&) {

@@ -1,5 +1,6 @@
-// Law 1: a program computes what the unsplit model computes on one device, and the bits of the same microbatches on one device.
-// Law 2, as far as running shows it: whatever the timing, it ends, with the same bits.
+// Law 1: a program computes what the unsplit model computes on one device, and the bits of the same
+// microbatches on one device. Law 2, as far as running shows it: whatever the timing, it ends, with
+// the same bits.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
     const LawRun run = law.program.run({}), whole = unsplit.run({});
     ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
     ++cases;
-    moved += run.losses.front() != run.losses.back();  // a model may squeeze its samples together until the loss is that of chance
+    // A model may squeeze its samples together until the loss is that of chance.
+    moved += run.losses.front() != run.losses.back();
     EXPECT_EQ(first_difference(run, whole, kRounding), "");
     EXPECT_EQ(first_bit_difference(run, law.program.run_sequential()), "");
   });
@@ -59,7 +61,8 @@ TEST(Values, HeldOutLossesAreThoseOfOneDevice) {
   EXPECT_GT(differ, 20);  // two batches
 }
 
-/// In f32 a microbatch on one device is the judge: bits are all that its rounding leaves to compare.
+/// In f32 a microbatch on one device is the judge: bits are all that its rounding leaves to
+/// compare.
 TEST(Values, InF32AllBitsAreThoseOfOneDevice) {
   for_each_law(25, {.dtype = "f32"}, [&](DrawnLaw& law, Random& random) {
     LawRunOptions options;
@@ -70,7 +73,8 @@ TEST(Values, InF32AllBitsAreThoseOfOneDevice) {
   });
 }
 
-/// In bf16 every operation rounds, on every device: sharded, placed or recomputed operations round alike.
+/// In bf16 every operation rounds, on every device: sharded, placed or recomputed operations round
+/// alike.
 TEST(Values, InBf16AllBitsAreThoseOfOneDevice) {
   const TemporaryFolder cache;
   int generated = 0;
@@ -99,7 +103,8 @@ TEST(Values, ADelayOfAnyActionChangesNoBit) {
   });
 }
 
-/// No compiler is trusted: random programs, a third of which read elements at other positions. For bf16 some of the programs above are generated.
+/// No compiler is trusted: random programs, a third of which read elements at other positions. For
+/// bf16 some of the programs above are generated.
 TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
   for (const char* dtype : {"f64", "f32"}) {
@@ -112,8 +117,9 @@ TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
   }
 }
 
-/// Both ranks hold copies of all weights. By dependence alone the gradients of `stage[0]` are whole before those of `stage[1]`, by time after them: the group that reduces
-/// them has one sequence, that of the linear order.
+/// Both ranks hold copies of all weights. By dependence alone the gradients of `stage[0]` are whole
+/// before those of `stage[1]`, by time after them: the group that reduces them has one sequence,
+/// that of the linear order.
 TEST(Values, ReductionsRunInTheSequenceOfTheirGroup) {
   const std::string source = R"(model layer0(x: tensor[batch, wide]) -> tensor[batch, wide] {
     weight gate[wide, inner: 2], up[wide, inner], down[inner, wide] = uniform(0.6)
@@ -173,8 +179,8 @@ train drawn = net(wide: 3) on grid {
   expect_values_of_one_device(source);
 }
 
-/// Backward work without parameters, on a separate rank: nothing there reads the all-gather after an update, and the update of the next step waits for it all
-/// the same.
+/// Backward work without parameters, on a separate rank: nothing there reads the all-gather after
+/// an update, and the update of the next step waits for it all the same.
 TEST(Values, AnUpdateWaitsForAGatherThatNothingReads) {
   const std::string source = R"(model net() {
     input x: tensor[batch, dim]
@@ -201,8 +207,9 @@ train t = net() on grid {
   expect_values_of_one_device(source);
 }
 
-/// Products of one value with several weights add their gradients to each other (`contract_add`), also if the regions around them are sharded more finely than
-/// their own region: they have the same waits, so they stay together.
+/// Products of one value with several weights add their gradients to each other (`contract_add`),
+/// also if the regions around them are sharded more finely than their own region: they have the
+/// same waits, so they stay together.
 TEST(Values, ProductsThatAddToEachOtherStayTogether) {
   const std::string model = R"(model inner(h: tensor[batch, wide]) -> tensor[batch, wide] {
     weight w[wide, out: wide] = uniform(0.8)

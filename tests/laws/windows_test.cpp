@@ -1,4 +1,5 @@
-// Windows bound how far messages run ahead: the least one that is legal and any larger one give the same bits, a smaller one is refused.
+// Windows bound how far messages run ahead: the least one that is legal and any larger one give the
+// same bits, a smaller one is refused.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,8 @@ namespace {
 constexpr std::uint32_t kMicrobatches = 5;
 constexpr std::uint32_t kAmple = 100;
 
-/// Two stages; the second reads the microbatches in `forward` order and gives gradients back in `backward` order.
+/// Two stages; the second reads the microbatches in `forward` order and gives gradients back in
+/// `backward` order.
 struct Orders {
   std::vector<std::uint32_t> forward, backward;
 };
@@ -145,8 +147,9 @@ TEST(Windows, RandomProgramsGiveTheSameBits) {
   }
 }
 
-/// Both later stages send gradients to the first, which reads those of one microbatch together: the route is cut in two, for a window of one message each. The
-/// linear order may send the two kinds in turns, as one sequence of messages that needs no cut; the plan must not be made of that.
+/// Both later stages send gradients to the first, which reads those of one microbatch together: the
+/// route is cut in two, for a window of one message each. The linear order may send the two kinds
+/// in turns, as one sequence of messages that needs no cut; the plan must not be made of that.
 TEST(Windows, ARouteThatTheOrderNeedsCutStaysCut) {
   const std::string source = R"(model layer(x: tensor[batch, wide]) -> tensor[batch, wide] {
     weight w[wide, other: 2] = normal(0.4)

@@ -1,5 +1,6 @@
-// Whole answers of every request about one program, in goldens: other tests check only parts of an answer. Ranges are `line:column-line:column` as the protocol
-// counts them, columns in UTF-16 units after characters that take two.
+// Whole answers of every request about one program, in goldens: other tests check only parts of an
+// answer. Ranges are `line:column-line:column` as the protocol counts them, columns in UTF-16 units
+// after characters that take two.
 
 #include <gtest/gtest.h>
 

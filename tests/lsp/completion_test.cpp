@@ -1,4 +1,5 @@
-// Completion: exactly the words that are possible at positions of each kind; and every word in the library and the examples is offered at its position.
+// Completion: exactly the words that are possible at positions of each kind; and every word in the
+// library and the examples is offered at its position.
 
 #include <gtest/gtest.h>
 
@@ -113,7 +114,8 @@ bool is_chosen(std::string_view text, const std::vector<parse::Lexeme>& all, std
   for (const std::string_view declares : {"use", "param", "mesh", "def", "schedule", "model", "train", "let", "var", "for", "rank", "cursor", "weight", "input", "region", "stream"}) {
     if (before == declares) return true;
   }
-  // A declaration's parameters, axes and dimensions; the second weight of a line; `backward` on a separate line.
+  // A declaration's parameters, axes and dimensions; the second weight of a line; `backward` on a
+  // separate line.
   const std::size_t line = text.rfind('\n', all[at].begin) + 1;
   const std::string_view first = text.substr(line, text.find(' ', line) - line);
   const bool declares = first == "def" || first == "schedule" || first == "model" || first == "mesh";
@@ -200,7 +202,8 @@ TEST(Completion, OffersNothingThatWouldBeWrong) {
     std::string text = source.text;
     text.replace(lexeme.begin, lexeme.end - lexeme.begin, insert);
     std::size_t shift = 0;
-    if (const json::Array* more = item.getArray("additionalTextEdits")) {  // a `use`, which stands before
+    // A `use`, which stands before.
+    if (const json::Array* more = item.getArray("additionalTextEdits")) {
       SourceTable table;
       const FileId file = table.add("", source.text);
       const json::Object* edit = more->front().getAsObject();

@@ -1,4 +1,5 @@
-// Changes of files on disk without the server: deleted, renamed, restored, while they are open or used.
+// Changes of files on disk without the server: deleted, renamed, restored, while they are open or
+// used.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@ const std::string kMain = "use lib\nmesh pair(p: 2)\nparam w = width()\n";
 
 class Files : public testing::Test {
  protected:
-  void told(Client& client, const std::string& path, int kind) {  // 1: created, 2: written, 3: deleted
+  // 1: created, 2: written, 3: deleted.
+  void told(Client& client, const std::string& path, int kind) {
     client.notify("workspace/didChangeWatchedFiles", json::Object{{"changes", json::Array{json::Object{{"uri", lsp::uri_of(path)}, {"type", kind}}}}});
   }
   void close(Client& client, const std::string& path) { client.notify("textDocument/didClose", client.file(path)); }
@@ -28,7 +30,8 @@ class Files : public testing::Test {
   const std::string main_ = folder_.write("main.pipe", kMain);
 };
 
-// A file of models by itself has no shapes and nothing to compile: it has those of the train of another open file, and is compiled there.
+// A file of models by itself has no shapes and nothing to compile: it has those of the train of
+// another open file, and is compiled there.
 TEST_F(Files, ModelsHaveTheShapesOfWhoUsesThem) {
   const std::string models = "model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {\n"
                              "    weight w[dim, inner: 2 * dim], v[inner, dim] = normal(0.1)\n"
@@ -116,7 +119,8 @@ TEST_F(Files, OneThatIsUsedVanishesAndComesBack) {
   client.wait_for(main_, "P1001");
   folder_.write("lib.pipe", "def width() -> int { return many }\n");
   told(client, library_, 1);
-  client.wait_for(library_, "there is no `many` here");  // errors of that file are reported in that file
+  // Errors of that file are reported in that file.
+  client.wait_for(library_, "there is no `many` here");
   folder_.write("lib.pipe", kLibrary);
   told(client, library_, 2);
   client.wait_for(library_, "\"diagnostics\":[]");

@@ -1,5 +1,6 @@
-// Random edits and requests: no crash, an answer to each request, and after the last edit the answers of a server that knows only the last text.
-// `lsp_test --gtest_filter='Fuzz.*' --cases=400` sends 100,000.
+// Random edits and requests: no crash, an answer to each request, and after the last edit the
+// answers of a server that knows only the last text. `lsp_test --gtest_filter='Fuzz.*' --cases=400`
+// sends 100,000.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +49,8 @@ json::Object position_of(const std::string& text, std::size_t at) {
 
 std::size_t character_start(const std::string& text, std::size_t at) {
   while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
-  if (at > 0 && at < text.size() && text[at - 1] == '\r' && text[at] == '\n') --at;  // no position of the protocol lies inside of a line end
+  // No position of the protocol lies inside of a line end.
+  if (at > 0 && at < text.size() && text[at - 1] == '\r' && text[at] == '\n') --at;
   return at;
 }
 
@@ -73,7 +75,8 @@ json::Object params_of(Random& random, Client& client, std::string_view method) 
   return params;
 }
 
-/// The diagnostics after the whole check: those of names and types are published earlier. A plan is requested after all checks.
+/// The diagnostics after the whole check: those of names and types are published earlier. A plan is
+/// requested after all checks.
 std::string checked(Client& client) {
   json::Object lens = client.file(kPath);
   lens["data"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"name", "none"}};

@@ -1,4 +1,5 @@
-// Requests about a text that is edited meanwhile, or cancelled: a file that is slow to read blocks the threads.
+// Requests about a text that is edited meanwhile, or cancelled: a file that is slow to read blocks
+// the threads.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +11,8 @@ namespace {
 
 const std::string kMain = "/main.pipe", kOther = "/other.pipe";
 
-/// A request that runs and waits for the disk, one that waits behind it, and one of another file behind both.
+/// A request that runs and waits for the disk, one that waits behind it, and one of another file
+/// behind both.
 class Obsolete : public testing::Test {
  protected:
   Obsolete() : client_(disk_) {
@@ -98,7 +100,8 @@ TEST_F(Obsolete, TheFileThatWasEditedLastIsCheckedFirst) {
   disk_.open();
   for (const std::string path : {"/a.pipe", "/b.pipe", kOther.c_str()}) client_.diagnostics(path);
   const std::vector<std::string>& order = client_.published_order();
-  const auto first = [&](const std::string& path) { return std::find(order.begin() + 1, order.end(), lsp::uri_of(path)) - order.begin(); };  // the first was published before
+  // The first was published before.
+  const auto first = [&](const std::string& path) { return std::find(order.begin() + 1, order.end(), lsp::uri_of(path)) - order.begin(); };
   EXPECT_LT(first(kOther), first("/b.pipe"));
   EXPECT_LT(first("/b.pipe"), first("/a.pipe"));
 }

@@ -86,13 +86,15 @@ TEST(Protocol, MessagesOutOfOrderChangeNothing) {
   client.notify("textDocument/didSave", client.file("/none.pipe"));
   client.open(path, "mesh old(p: 2)\n");
   client.open(path, text);  // opened twice: the second text counts
-  // An end before the start, a position after the text, no text, no list: the edit does as much as it can, or nothing.
+  // An end before the start, a position after the text, no text, no list: the edit does as much as
+  // it can, or nothing.
   change(path, json::Array{edit(place(0, 8), place(0, 2), ""), edit(place(900, 0), place(901, 5), "// end\r\n"), json::Object{{"range", 1}}, json::Value(nullptr), json::Value(7)});
   client.notify("textDocument/didChange", client.file(path));
   client.notify("$/cancelRequest", json::Object{{"id", 12345}});
   client.notify("$/cancelRequest", {});
   client.notify("workspace/didChangeWatchedFiles", json::Object{{"changes", json::Array{json::Value(nullptr), json::Object{{"uri", 3}}}}});
-  client.send(json::Object{{"id", 99}, {"result", json::Array{json::Value(nullptr)}}});  // answers without a request
+  // Answers without a request.
+  client.send(json::Object{{"id", 99}, {"result", json::Array{json::Value(nullptr)}}});
   client.send(json::Object{{"id", "none"}, {"error", json::Object{{"code", 1}, {"message", ""}}}});
   client.send(json::Object{{"id", nullptr}, {"method", "textDocument/hover"}});
   EXPECT_EQ(code_of(*client.next().getAsObject()->get("error")), -32600);
@@ -130,7 +132,8 @@ TEST(Protocol, EncodingsAreNegotiated) {
 TEST(Protocol, ObsoleteRequestsAreNotAnswered) {
   Client client(kDisk);
   client.open("/a.pipe", "mesh m(p: 2)\n");
-  // In one message each: the server reads the edit and the cancellation before or while it answers; whichever, it answers once.
+  // In one message each: the server reads the edit and the cancellation before or while it answers;
+  // whichever, it answers once.
   std::vector<std::int64_t> ids;
   for (int i = 0; i < 20; ++i) ids.push_back(client.ask("textDocument/semanticTokens/full", client.file("/a.pipe")));
   client.edit("/a.pipe", "p: 2", "p: 3");

@@ -83,7 +83,8 @@ TEST_F(Rename, FollowsWhatMeansTheSameAndSaysWhyNot) {
     const char *place, *name, *expected;
   };
   const Row rows[] = {
-      // Names of arguments are their parameter's: of models, functions, schedules, in this file and others.
+      // Names of arguments are their parameter's: of models, functions, schedules, in this file and
+      // others.
       {kNets, "tower(lay^ers", "depth", "main.pipe 4 | nets.pipe 1 4 5"},
       {kMain, "tower(lay^ers", "depth", "main.pipe 4 | nets.pipe 1 4 5"},
       {kPlans, "half(^of", "all", "main.pipe 4 | plans.pipe 1 1"},

@@ -122,7 +122,8 @@ TEST(Requests, EachAnswersWithWhatIsThere) {
       {"codeLens", "^", "piper.check"},
       {"codeLens", "^", "piper.train"},
       {"semanticTokens/full", "^", R"("data":[0,0,3,0,0,0,4,3,5,0)"},
-      {"semanticTokens/full", "^", "0,4,6,11,0"},  // `layers` behind `mlp(`: a parameter, of another file too
+      // `layers` behind `mlp(`: a parameter, of another file too.
+      {"semanticTokens/full", "^", "0,4,6,11,0"},
       {"selectionRange", "^", R"("parent")", json::Object{{"positions", json::Array{json::Object{{"line", 16}, {"character", 24}}}}}},
       {"inlayHint", "^", R"("label":" = 1")",
        json::Object{{"range", json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 99}, {"character", 0}}}}}}},
@@ -236,7 +237,8 @@ TEST(Requests, HintsTellWhatLoopsLeaveToCursors) {
     return found;
   };
   EXPECT_EQ(hints(kNet), "17 left(F a) = 3, 4\n18 left(F a) = 0; left(B a) = 1, 0\n19 left(B a) = 0\n");
-  // Outer loops stand for the inner ones; cursors that a function takes are those of its caller; halves of backwards wait for `BW`.
+  // Outer loops stand for the inner ones; cursors that a function takes are those of its caller;
+  // halves of backwards wait for `BW`.
   const std::string nested =
       "def warm(a: cursor, n: int) -> steps { repeat n { F a } }\n"
       "schedule s(p: axis, m: int) {\n"

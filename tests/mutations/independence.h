@@ -1,5 +1,6 @@
 #pragma once
-// Finds changes of a plan that leave another legal plan: to values that no node reads, and swaps of independent neighbours.
+// Finds changes of a plan that leave another legal plan: to values that no node reads, and swaps of
+// independent neighbours.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,8 @@ class Independence {
 
   /// The operand at that position is an output that no node reads.
   bool unread(dag::NodeId node, std::size_t operand) const;
-  /// Neighbours on one stream that touch the same bytes, one writing, belong to one communicator, or have an order between them.
+  /// Neighbours on one stream that touch the same bytes, one writing, belong to one communicator,
+  /// or have an order between them.
   bool dependent(const dag::Role& role, const dag::Action& a, const dag::Action& b) const;
 
  private:

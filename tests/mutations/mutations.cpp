@@ -153,7 +153,8 @@ class Mutator {
   }
   static std::string at(const std::string& line, Token token) { return line.substr(token.begin, token.end - token.begin); }
 
-  // ---- header ------------------------------------------------------------------------------------------------------------
+  // ---- header
+  // ------------------------------------------------------------------------------------------------------------
 
   /// A claim, or the settings of the train: written twice.
   void header(std::size_t line) {
@@ -166,7 +167,8 @@ class Mutator {
     for (std::size_t i = line + 1; i + 1 < end; ++i) changes.push_back({"duplicate: " + lines_[i], i, 1, {lines_[i], lines_[i]}});
   }
 
-  // ---- nodes -------------------------------------------------------------------------------------------------------------
+  // ---- nodes
+  // -------------------------------------------------------------------------------------------------------------
 
   /// The start of an attribute; a location's chain of calls has its own words.
   static std::size_t attribute(const std::string& line, const std::string& key) {
@@ -256,7 +258,8 @@ class Mutator {
     const std::size_t close = line.find(')', open);
     for (Token token = word(line, open + 2); token.begin < close; token = word(line, token.end)) {
       const std::string operand = at(line, token);
-      if (line.substr(token.begin < 6 ? 0 : token.begin - 6, 6) == "param ") continue;  // of the step before
+      // of the step before
+      if (line.substr(token.begin < 6 ? 0 : token.begin - 6, 6) == "param ") continue;
       if (operand == name || operand.starts_with(name + ":")) return true;
     }
     return line.find(" from " + name + " ") != std::string::npos;
@@ -269,7 +272,8 @@ class Mutator {
     changes.push_back(std::move(change));
   }
 
-  /// Attributes that identify the subject of a line: the chunk and pass of a message, samples, axes, classes of edges, temporal edges.
+  /// Attributes that identify the subject of a line: the chunk and pass of a message, samples,
+  /// axes, classes of edges, temporal edges.
   void attributes(std::size_t line, std::size_t number, const std::vector<std::size_t>& nodes) {
     const std::string& text = lines_[line];
     const dag::Node& node = dag_.nodes[number];
@@ -349,7 +353,8 @@ class Mutator {
     changes.push_back(std::move(change));
   }
 
-  // ---- heads of communicators and roles, buffers --------------------------------------------------------------------------
+  // ---- heads of communicators and roles, buffers
+  // --------------------------------------------------------------------------
 
   /// The number behind a key, changed by each of `by`.
   void numbers(std::size_t line, const std::string& key, const std::vector<std::int64_t>& by) {
@@ -388,7 +393,8 @@ class Mutator {
     }
   }
 
-  // ---- actions -----------------------------------------------------------------------------------------------------------
+  // ---- actions
+  // -----------------------------------------------------------------------------------------------------------
 
   const Action& action(const Place& place) const { return dag_.plan->roles[place.role].actions[place.action]; }
 

@@ -1,4 +1,5 @@
-// Every deleted, duplicated, redirected and otherwise changed action, and every swap of dependent neighbours, is refused.
+// Every deleted, duplicated, redirected and otherwise changed action, and every swap of dependent
+// neighbours, is refused.
 
 #include "tests/mutations/mutations.h"
 

@@ -107,7 +107,8 @@ class Changes {
 
   // ---- bodies
 
-  /// Each operation of a lean forward becomes another operation of a fixed list, or takes its operands in the other order.
+  /// Each operation of a lean forward becomes another operation of a fixed list, or takes its
+  /// operands in the other order.
   void recomputed_forward(const dag::Chunk& chunk) {
     const dag::BodyId full = chunk.bodies[static_cast<std::size_t>(Pass::F)];
     if (!chunk.recomputed_forward.valid() || !full.valid() || dag_.bodies[full.index()].graph.nodes().empty()) return;
@@ -162,7 +163,8 @@ class Changes {
     }
   }
 
-  /// The gaps in the buckets of a role: after each parameter up to the next, in every buffer that has room for all of them, slot by slot.
+  /// The gaps in the buckets of a role: after each parameter up to the next, in every buffer that
+  /// has room for all of them, slot by slot.
   std::vector<Gap> gaps_of(const dag::Role& role) const {
     std::vector<Gap> gaps;
     for (const Buffer& buffer : role.buffers) {
@@ -174,7 +176,8 @@ class Changes {
       const bool parameters = buffer.cls == BufferClass::parameters || buffer.cls == BufferClass::gathered;
       const auto bytes = [&](std::int64_t of) { return parameters ? layout.parameter_bytes(of) : layout.sum_bytes(of); };
       const std::int64_t extent = bytes(layout.elements);
-      if (buffer.bytes % extent != 0) continue;  // a block: which part of the parameters is in it depends on the rank
+      // A block: which part of the parameters is in it depends on the rank.
+      if (buffer.bytes % extent != 0) continue;
       for (std::int64_t slot = 0; slot < buffer.bytes; slot += extent) {
         for (std::size_t i = 0; i < bucket.params.size(); ++i) {
           const std::int64_t filled = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
@@ -186,7 +189,8 @@ class Changes {
     return gaps;
   }
 
-  /// An action before the collective that writes the padding names the buffer, and so does one behind it.
+  /// An action before the collective that writes the padding names the buffer, and so does one
+  /// behind it.
   bool lives_through(const dag::Role& role, std::size_t buffer, dag::Port value) const {
     std::optional<std::size_t> first, collective;
     std::size_t last = 0;

@@ -1,9 +1,11 @@
 #pragma once
-// Changes of a printed `.pir` text that make its parts disagree: with its nodes, bodies or buffers. In plans of random programs they are refused as in the
-// legal texts.
+// Changes of a printed `.pir` text that make its parts disagree: with its nodes, bodies or buffers.
+// In plans of random programs they are refused as in the legal texts.
 //
-// Values are laid into the padding of buckets, state after activations; terms of a sum are produced in another order; nodes get attributes that their kind does
-// not have; members of one communication get different streams; a recomputed forward computes or outputs something else than the whole one.
+// Values are laid into the padding of buckets, state after activations; terms of a sum are produced
+// in another order; nodes get attributes that their kind does not have; members of one
+// communication get different streams; a recomputed forward computes or outputs something else than
+// the whole one.
 
 #include <string>
 #include <vector>

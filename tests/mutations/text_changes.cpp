@@ -121,7 +121,8 @@ class Changes {
     return axes;
   }
 
-  /// Gradients and parameters of a bucket that says nothing of them are not laid out over an axis, and those of another over no other.
+  /// Gradients and parameters of a bucket that says nothing of them are not laid out over an axis,
+  /// and those of another over no other.
   void buckets(const std::string& axis) {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       if (!lines_[i].starts_with("bucket ") || lines_[i].find(" on ") == std::string::npos) continue;
@@ -189,7 +190,8 @@ class Changes {
     }
   }
 
-  /// A line twice; of a signature, the port in it. A bound may be required twice, and brackets hold lines.
+  /// A line twice; of a signature, the port in it. A bound may be required twice, and brackets hold
+  /// lines.
   void doubled(std::size_t line) {
     const std::string& text = lines_[line];
     if (text.empty() || text.starts_with("//") || text.starts_with("require ") || text.starts_with("}") || text.ends_with("{")) return;

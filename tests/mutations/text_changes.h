@@ -1,8 +1,11 @@
 #pragma once
-// Changes of a `.pir` text of any level that leave an invalid program, or a header that disagrees with its bodies and nodes.
+// Changes of a `.pir` text of any level that leave an invalid program, or a header that disagrees
+// with its bodies and nodes.
 //
-// Settings are dropped, moved out of their range and made to differ from the inputs; bounds are reversed; element types, masks, regions, axes of buckets and of
-// pairs, divided samples, the values that ports carry and the kinds of ports are changed; operands are written twice, and sums of squares add in another order.
+// Settings are dropped, moved out of their range and made to differ from the inputs; bounds are
+// reversed; element types, masks, regions, axes of buckets and of pairs, divided samples, the
+// values that ports carry and the kinds of ports are changed; operands are written twice, and sums
+// of squares add in another order.
 
 #include <string>
 #include <string_view>

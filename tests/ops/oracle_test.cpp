@@ -1,4 +1,5 @@
-// Every op of the table and whole models against LibTorch: results, and gradients against its autograd.
+// Every op of the table and whole models against LibTorch: results, and gradients against its
+// autograd.
 
 #include <gtest/gtest.h>
 
@@ -80,7 +81,8 @@ TEST_P(OpOracle, GradientsAreThoseOfLibTorch) {
         operands.push_back(is_differentiable(c.op, i) ? build.weight(name, c.operands[i], {}) : build.input(name, c.operands[i]));
         leaves[operands.back()] = arrays[i];
       }
-      if (graph.params.empty()) continue;  // ops of the backward pass; their results are LibTorch's derivatives
+      // Ops of the backward pass; their results are LibTorch's derivatives.
+      if (graph.params.empty()) continue;
       const Built y = build.op(c.op, operands, c.attrs);
       ASSERT_TRUE(y) << y.error;
       const Type type = graph.type(y.value);

@@ -94,7 +94,8 @@ at::Tensor cross_entropy(const Named& logits, const at::Tensor& targets, const A
 
 std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::vector<Type>& results, const Attrs& attrs, const DropoutMask& keeps);
 
-/// LibTorch's derivative of `op` with respect to its operands `wanted`, for the adjoint `dy` of its first result.
+/// LibTorch's derivative of `op` with respect to its operands `wanted`, for the adjoint `dy` of its
+/// first result.
 std::vector<at::Tensor> derivative(Op op, std::vector<Named> in, const std::vector<Type>& results, const Attrs& attrs, const at::Tensor& dy,
                                    const std::vector<std::size_t>& wanted) {
   for (const std::size_t i : wanted) in[i].tensor = in[i].tensor.detach().clone().set_requires_grad(true);
@@ -105,7 +106,8 @@ std::vector<at::Tensor> derivative(Op op, std::vector<Named> in, const std::vect
 }
 
 std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::vector<Type>& results, const Attrs& attrs, const DropoutMask& keeps) {
-  // Small tensors gain nothing from OpenMP's threads, and the thread sanitizer does not see their uninstrumented barriers.
+  // Small tensors gain nothing from OpenMP's threads, and the thread sanitizer does not see their
+  // uninstrumented barriers.
   [[maybe_unused]] static const bool one_thread = (at::set_num_threads(1), true);
   const auto x = [&](std::size_t i) { return in[i].aligned(results[0]); };
   const auto raw = [&](std::size_t i) { return in[i].tensor; };
@@ -129,7 +131,8 @@ std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::
     case Op::cos: return {at::cos(x(0))};
     case Op::tanh: return {at::tanh(x(0))};
     case Op::sigmoid: return {at::sigmoid(x(0))};
-    case Op::softplus: return {at::softplus(x(0), 1, 500)};  // LibTorch's default takes x itself from 20 on, which is off by 2e-9 there
+    // LibTorch's default takes x itself from 20 on, which is off by 2e-9 there.
+    case Op::softplus: return {at::softplus(x(0), 1, 500)};
     case Op::relu: return {at::relu(x(0))};
     case Op::gelu: return {at::gelu(x(0))};
     case Op::silu: return {at::silu(x(0))};
@@ -151,7 +154,8 @@ std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::
       const std::int64_t behind = attrs.extent - attrs.from - raw(0).size(dim());
       return {at::constant_pad_nd(raw(0).movedim(dim(), -1), {attrs.from, behind}).movedim(-1, dim())};
     }
-    case Op::shift: {  // `roll` brings in at one end the elements that leave at the other; the padding separates them
+    // `roll` brings in at one end the elements that leave at the other; the padding separates them.
+    case Op::shift: {
       const std::int64_t size = raw(0).size(dim());
       return {at::slice(at::roll(at::constant_pad_nd(raw(0).movedim(dim(), -1), {size, size}), attrs.from, -1), -1, size, 2 * size).movedim(-1, dim())};
     }

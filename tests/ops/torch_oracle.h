@@ -1,6 +1,6 @@
 #pragma once
-// LibTorch as an oracle: evaluates ops and forward graphs, and differentiates them with its own autograd. No LibTorch type leaves
-// torch_oracle.cpp.
+// LibTorch as an oracle: evaluates ops and forward graphs, and differentiates them with its own
+// autograd. No LibTorch type leaves torch_oracle.cpp.
 
 #include <map>
 #include <vector>

@@ -1,4 +1,5 @@
-// A cancelled plan ends soon: passes and ir/verify poll by the number of visited items, and end at every poll.
+// A cancelled plan ends soon: passes and ir/verify poll by the number of visited items, and end at
+// every poll.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// Differentiation: derivatives against central finite differences, tags, and nodes that are not emitted.
+// Differentiation: derivatives against central finite differences, tags, and nodes that are not
+// emitted.
 
 #include "passes/build/differentiate.h"
 
@@ -91,7 +92,8 @@ TEST_P(EveryOp, MatchesFiniteDifferences) {
       numbers.leaves[operands.back()] = arrays[i];
     }
     if (!differentiable) {
-      // An op of the backward pass: a parameter in front of it must be refused, not silently cut off.
+      // An op of the backward pass: a parameter in front of it must be refused, not silently cut
+      // off.
       if (c.operands.empty()) continue;
       std::size_t floating = 0;
       while (!is_floating(c.operands[floating].dtype)) ++floating;

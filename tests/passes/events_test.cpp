@@ -40,7 +40,8 @@ Case random_case(Random& random) {
   return made;
 }
 
-/// before[x][y]: action x ends before y starts, over three steps, by stream order and `waits` alone. Skips wait `without`.
+/// before[x][y]: action x ends before y starts, over three steps, by stream order and `waits`
+/// alone. Skips wait `without`.
 std::vector<std::vector<bool>> happens_before(const Case& c, const Events& events, std::size_t without) {
   const std::size_t n = c.slots.size(), all = 3 * n;
   std::vector<std::vector<bool>> before(all, std::vector<bool>(all, false));

@@ -1,4 +1,5 @@
-// The way of sample programs down the levels, as text; and each pass by itself, from the text before it to the text behind it.
+// The way of sample programs down the levels, as text; and each pass by itself, from the text
+// before it to the text behind it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +16,8 @@
 namespace piper::test {
 namespace {
 
-/// A folder per pass: NAME.pir is an input text, NAME.expected.pir the result; `build`, whose input is a model, has only the latter.
+/// A folder per pass: NAME.pir is an input text, NAME.expected.pir the result; `build`, whose input
+/// is a model, has only the latter.
 const std::filesystem::path kFolder = "tests/passes/testdata/passes";
 
 std::filesystem::path text_of(std::string_view pass, std::string_view name, std::string_view ending) { return kFolder / pass / (std::string(name) + std::string(ending)); }

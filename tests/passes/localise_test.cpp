@@ -1,4 +1,5 @@
-// Bodies: the results of chunks, segment by segment and microbatch by microbatch, equal those of the whole graph.
+// Bodies: the results of chunks, segment by segment and microbatch by microbatch, equal those of
+// the whole graph.
 
 #include "passes/build/localise.h"
 
@@ -38,7 +39,8 @@ std::vector<std::uint32_t> chunks_by_cuts(const Graph& graph, const std::set<std
   return chunk_of;
 }
 
-/// The pieces in an order that runs: F chunk by chunk, then the backward passes from the last chunk to the first.
+/// The pieces in an order that runs: F chunk by chunk, then the backward passes from the last chunk
+/// to the first.
 std::vector<Segment> segments(const Graph& graph, const std::vector<std::uint32_t>& chunk_of, bool split_backward) {
   const std::uint32_t chunks = *std::max_element(chunk_of.begin(), chunk_of.end()) + 1;
   std::map<std::pair<int, int>, Segment> by_order;  // (phase, position)
@@ -103,7 +105,8 @@ TEST_F(LocaliseModels, SegmentsComputeWhatTheModelDoes) {
       }
       bodies.push_back(std::move(made.body));
     }
-    // Splitting the backward pass repeats nothing: bodies hold the graph's ops, sums of a parameter's contributions and copies.
+    // Splitting the backward pass repeats nothing: bodies hold the graph's ops, sums of a
+    // parameter's contributions and copies.
     EXPECT_EQ(executed, graph.nodes().size());
     EXPECT_LE(extra, graph.grads.size());
 

@@ -13,7 +13,8 @@ namespace {
 using test::for_each_case;
 using test::Random;
 
-/// Values of one step of a pipeline rank: kept ones that are freed in the order of the backwards, and short ones.
+/// Values of one step of a pipeline rank: kept ones that are freed in the order of the backwards,
+/// and short ones.
 std::vector<LiveRange> random_values(Random& random, std::size_t count, std::uint32_t steps, std::int64_t sizes) {
   std::vector<LiveRange> values;
   for (std::size_t i = 0; i < count; ++i) {
@@ -90,7 +91,8 @@ TEST(memory_layout, wastes_little) {
   EXPECT_LE(static_cast<double>(bytes), 1.05 * static_cast<double>(live));
 }
 
-/// Every second value is freed at once, and the holes are filled by size: more free blocks than a list is good for.
+/// Every second value is freed at once, and the holes are filled by size: more free blocks than a
+/// list is good for.
 TEST(memory_layout, keeps_many_holes_apart) {
   for_each_case(10, [](Random& random) {
     constexpr std::uint32_t kCount = 3000;
@@ -98,7 +100,8 @@ TEST(memory_layout, keeps_many_holes_apart) {
     for (std::uint32_t i = 0; i < kCount; ++i) values.push_back({random.between(1, 30) * 64, i, i % 2 == 0 ? 4 * kCount : kCount + i / 2, -1});
     for (std::uint32_t i = 0; i < 2 * kCount; ++i) values.push_back({random.between(1, 30) * 64, kCount + i, kCount + i + static_cast<std::uint32_t>(random.below(kCount)), -1});
     const LayoutSize size = lay_out(values);
-    // Values come by their first use, so each block of 64 bytes needs only the end of the last that held it.
+    // Values come by their first use, so each block of 64 bytes needs only the end of the last that
+    // held it.
     std::vector<std::uint32_t> busy(static_cast<std::size_t>(size.bytes / kAlignment), 0);
     for (const LiveRange& value : values) {
       for (std::int64_t at = value.offset / kAlignment; at < (value.offset + aligned(value.bytes)) / kAlignment; ++at) {

@@ -60,7 +60,8 @@ struct Program {
     return test::compile(model, build.strategy(), sink, options);
   }
   std::string reports() { return render_text(sink.sorted(), context.locations.files()); }
-  /// The chunks of one rank in their order: `F0.1 B1.1` is F of stage 0 and B of stage 1, microbatch 1; those of an overlap group in brackets.
+  /// The chunks of one rank in their order: `F0.1 B1.1` is F of stage 0 and B of stage 1,
+  /// microbatch 1; those of an overlap group in brackets.
   std::string sequence(const dag::Dag& dag, std::uint32_t r) {
     std::string text;
     std::uint32_t group = dag::Dag::kNoGroup;
@@ -94,7 +95,8 @@ Diagnostic expect_error(Program& program, Code code, std::string_view message, s
   return found[0];
 }
 
-// ---- the meaning of an order -----------------------------------------------------------------------------------------------
+// ---- the meaning of an order
+// -----------------------------------------------------------------------------------------------
 
 TEST(Order, IsWhatEachRankRuns) {
   Program program;
@@ -182,7 +184,8 @@ TEST(Order, HeldOutProgramRunsItsForwards) {
   EXPECT_EQ(program.sequence(*dag, 0), "F0.0 F0.1");
 }
 
-// ---- as a table --------------------------------------------------------------------------------------------------------------
+// ---- as a table
+// --------------------------------------------------------------------------------------------------------------
 
 TEST(OrdersTable, HasRowsPlacementAndGroupsInTextOrder) {
   Program program;
@@ -237,7 +240,8 @@ TEST(OrdersTable, PlacementPerInstanceHasNone) {
   EXPECT_TRUE(passes::orders_table(*dag).placement.empty());
 }
 
-// ---- refusals ----------------------------------------------------------------------------------------------------------------
+// ---- refusals
+// ----------------------------------------------------------------------------------------------------------------
 
 TEST(OrderErrors, TrimAlongNothing) {
   Program program;
@@ -352,7 +356,8 @@ TEST(OrderErrors, NamedCommunication) {
   EXPECT_EQ(send.sink.sorted()[0].message, "`F stage[1] mb[0]` has no `.send` on `cluster[pp: 1]`: nothing of it is sent to other devices");
 }
 
-// ---- streams and windows -------------------------------------------------------------------------------------------------------
+// ---- streams and windows
+// -------------------------------------------------------------------------------------------------------
 
 TEST(Streams, OnePerRouteUnlessNamed) {
   Program program;
@@ -439,7 +444,8 @@ TEST(Streams, CrowdedRanksArePooled) {
   EXPECT_LE(dag->streams.size(), 64u);
 }
 
-// ---- recomputation -------------------------------------------------------------------------------------------------------------
+// ---- recomputation
+// -------------------------------------------------------------------------------------------------------------
 
 directive::Recompute recompute(Program& program, std::vector<Index> target) { return {{program.build.selector(std::move(target))}, program.build.next_line()}; }
 
@@ -480,7 +486,8 @@ TEST(Recompute, AnOrderNamesOnlyWhatRunsAgain) {
   expect_error(program, Code::not_recomputed, "`R stage[1] mb[0]` matches nothing: no `recompute` line names this work");
 }
 
-// ---- measures ------------------------------------------------------------------------------------------------------------------
+// ---- measures
+// ------------------------------------------------------------------------------------------------------------------
 
 TEST(Requirements, BubbleOfOneForwardOneBackward) {
   for (const std::uint32_t p : {1u, 2u, 4u}) {
@@ -496,7 +503,8 @@ TEST(Requirements, TrafficCountsEverySend) {
   Program program;
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
-  // Per microbatch one activation and one gradient of f64[batch: 4, dim: 2]; the sums of squares of both ranks go to the other one.
+  // Per microbatch one activation and one gradient of f64[batch: 4, dim: 2]; the sums of squares of
+  // both ranks go to the other one.
   std::int64_t sums = 0;
   for (const tensor::Type& type : dag->param_types) sums += type.elements() > 0 ? 8 : 0;
   EXPECT_EQ(passes::traffic(*dag), 2 * 2 * 4 * 2 * 8 + sums);

@@ -119,7 +119,8 @@ TEST(Partition, OrderOfTheLinesDoesNotMatter) {
             partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 3).partition("half", 2, {}, {{"stage", 0}}); }));
 }
 
-/// Segments with sums of adjoints as if every segment had its own devices: then additions keep their order.
+/// Segments with sums of adjoints as if every segment had its own devices: then additions keep
+/// their order.
 passes::Segments placed_segments(const Graph& model, std::span<const Symbol> selected) {
   passes::Segments segments = passes::cut_segments(model, selected);
   std::vector<passes::SegmentDevices> devices(segments.segments.size());
@@ -144,7 +145,8 @@ testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::S
   return testing::AssertionSuccess();
 }
 
-/// A row of layers, each of which adds to its input: the adjoint of every layer's result has two terms, one of them from the layer after the next.
+/// A row of layers, each of which adds to its input: the adjoint of every layer's result has two
+/// terms, one of them from the layer after the next.
 TEST(Segments, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
   Context context;
   DiagnosticSink sink(context.locations);
@@ -156,7 +158,8 @@ TEST(Segments, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
   EXPECT_TRUE(adjoints_leave_once(model, segments));
 }
 
-/// A region whose only inputs are integers has no adjoint to pass on: its BI is empty, by itself or with its successor.
+/// A region whose only inputs are integers has no adjoint to pass on: its BI is empty, by itself or
+/// with its successor.
 TEST(Segments, ASegmentFedByIntegersHasAnEmptyInputPass) {
   Context context;
   DiagnosticSink sink(context.locations);
@@ -200,7 +203,8 @@ TEST(Segments, AreConvexCompleteAndNumberedInOrder) {
         }
         EXPECT_EQ(cut, kept);
       }
-      // Forward values go to the same or later pieces, backward values to the same or earlier ones, so no piece waits for itself.
+      // Forward values go to the same or later pieces, backward values to the same or earlier ones,
+      // so no piece waits for itself.
       for (const tensor::ValueId value : model.operands(node)) {
         const tensor::NodeId def = model.value(value).def;
         if (!def.valid() || (node.pass != Pass::F) != (model.node(def).pass != Pass::F)) continue;
@@ -280,7 +284,8 @@ TEST(Levels, ALargeProgramHasNodesInProportion) {
     const std::optional<dag::Dag> dag = test::compile(model, build.strategy(), sink, options);
     return dag ? dag->nodes.size() : 0;
   };
-  // F and B, a message each way between neighbours (the two in the middle share a rank), loads at both ends of the chain.
+  // F and B, a message each way between neighbours (the two in the middle share a rank), loads at
+  // both ends of the chain.
   const std::size_t small = count_nodes(16, 64), large = count_nodes(64, 256);
   EXPECT_GT(small, std::size_t{4} * 16 * 64);
   EXPECT_GT(large, 15 * small);

@@ -22,7 +22,8 @@ using tensor::Graph;
 
 // ---- traffic of whole programs
 
-/// An encoder as stage[0], and a stage for every two layers that read its result; only values of the encoder have the dimension `from`.
+/// An encoder as stage[0], and a stage for every two layers that read its result; only values of
+/// the encoder have the dimension `from`.
 const std::string kDecoders = R"(
 model net(readers: int, wide: int) {
     input source: tensor[batch, from, wide], x: tensor[batch, wide], y: tensor[batch, wide]
@@ -115,7 +116,8 @@ TEST(PlaceSums, OneSumOfAValueLeavesADeviceSet) {
 
 // ---- independent readers
 
-/// Two branches read one value: neither backward needs the other, and an order may have them either way.
+/// Two branches read one value: neither backward needs the other, and an order may have them either
+/// way.
 TEST(PlaceSums, BranchesDoNotWaitForEachOther) {
   for (const char* order : {"B left[0] mb[0]; B right[0] mb[0]", "B right[0] mb[0]; B left[0] mb[0]"}) {
     SCOPED_TRACE(order);

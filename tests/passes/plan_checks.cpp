@@ -45,7 +45,8 @@ std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& 
   };
   for (const Input& input : dag.inputs_of(node)) {
     if (input.cls == EdgeClass::param && !runs_body(node.kind)) {
-      add(role.buffers[role.operands[next].buffer.index()].bytes, false, {});  // a block that the device keeps
+      // A block that the device keeps.
+      add(role.buffers[role.operands[next].buffer.index()].bytes, false, {});
     } else if (input.cls == EdgeClass::param) {
       add(dag.param_types[dag.bodies[node.body.index()].inputs[input.port].param.index()].bytes(), false, {});
     } else {
@@ -53,14 +54,16 @@ std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& 
     }
   }
   for (std::uint32_t i = 0; i < node.num_outputs; ++i) add(dag.output_type({action.node, i}).bytes(), true, {action.node, i});
-  while (next < action.first_operand + action.num_operands) {  // workspace, optimizer, scalars: the whole buffer
+  // Workspace, optimizer, scalars: the whole buffer.
+  while (next < action.first_operand + action.num_operands) {
     const Buffer& buffer = role.buffers[role.operands[next].buffer.index()];
     add(buffer.bytes, buffer.cls != BufferClass::scalars, {});
   }
   return accesses;
 }
 
-/// Happens-before of one rank over two steps: before[x][y] when x has ended before y starts. Step 1 follows at index n.
+/// Happens-before of one rank over two steps: before[x][y] when x has ended before y starts. Step 1
+/// follows at index n.
 class Before {
  public:
   explicit Before(const Role& role) : n_(role.actions.size()), words_((2 * n_ + 63) / 64), rows_(2 * n_, std::vector<std::uint64_t>(words_, 0)) {
@@ -125,7 +128,8 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
       }
     }
   }
-  // A value that is read was last written by its producer; a sum by each of its terms, where it is read.
+  // A value that is read was last written by its producer; a sum by each of its terms, where it is
+  // read.
   std::map<NodeId, std::size_t> at;
   for (std::size_t a = 0; a < n; ++a) at[role.actions[a].node] = a;
   for (std::size_t reader = n; reader < 2 * n; ++reader) {

@@ -1,4 +1,5 @@
-// Sharded state: bytes held and sent against the formulas of ZeRO 1 to 3 (Rajbhandari et al. 2020, arXiv 1910.02054; docs/layouts.md section 3).
+// Sharded state: bytes held and sent against the formulas of ZeRO 1 to 3 (Rajbhandari et al. 2020,
+// arXiv 1910.02054; docs/layouts.md section 3).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,9 +12,11 @@ namespace piper::test {
 namespace {
 
 struct Bytes {
-  std::int64_t parameters = 0, gradients = 0, optimizer = 0;  // of one device of the first stage, at rest
+  // of one device of the first stage, at rest
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0;
   std::int64_t sums = 0, gathers = 0;                         // sent for buckets by all devices
-  std::int64_t unreduced = 0, gathered = 0;                   // the most that lives of them at once there, and
+  // The most that lives of them at once there, and.
+  std::int64_t unreduced = 0, gathered = 0;
   std::int64_t largest = 0;                                   // the largest of the whole buckets
 };
 
@@ -75,7 +78,8 @@ TEST(Shares, BytesAreThoseOfTheFormulas) {
   for (const std::uint32_t k : {2u, 3u, 4u, 8u}) {
     SCOPED_TRACE(k);
     const Bytes whole = planned_bytes(k, 0), shares = planned_bytes(k, 1);
-    // Parameters and gradients stay whole, except for padding; a device keeps one part in k of the two moments.
+    // Parameters and gradients stay whole, except for padding; a device keeps one part in k of the
+    // two moments.
     EXPECT_GE(shares.parameters, whole.parameters);
     EXPECT_LE(shares.parameters, whole.parameters + 64 * std::int64_t{k} * 64);
     EXPECT_EQ(shares.gradients, shares.parameters);
@@ -100,7 +104,8 @@ TEST(Shares, GradientsAndParametersAreShardedToo) {
     EXPECT_EQ(parameters.parameters, gradients.gradients);
     EXPECT_EQ(parameters.gradients, parameters.parameters);
     EXPECT_EQ(parameters.optimizer, 2 * parameters.parameters);
-    // A reduce-scatter of all per microbatch, one gather of the updated parameters; a gather per run of work that reads.
+    // A reduce-scatter of all per microbatch, one gather of the updated parameters; a gather per
+    // run of work that reads.
     EXPECT_EQ(gradients.sums, kMicrobatches * gradients.gathers);
     EXPECT_EQ(parameters.sums, gradients.sums);
     EXPECT_GT(parameters.gathers, gradients.gathers);
@@ -117,12 +122,14 @@ TEST(Shares, GathersAheadCostMemoryAndNoTraffic) {
   const Bytes none = planned_bytes(2, 3, 0), one = planned_bytes(2, 3, 1), all = planned_bytes(2, 3, 100);
   EXPECT_GT(one.gathered, none.gathered);
   EXPECT_LE(one.gathers, none.gathers);
-  // With so large a prefetch all gathers stand at the start of the step, and each gathered parameter serves every use.
+  // With so large a prefetch all gathers stand at the start of the step, and each gathered
+  // parameter serves every use.
   EXPECT_GE(all.gathered, one.gathered);
   EXPECT_LT(all.gathers, none.gathers);
 }
 
-/// With m microbatches each reduction has only its own inputs: the DAG does not keep those of the whole step m times.
+/// With m microbatches each reduction has only its own inputs: the DAG does not keep those of the
+/// whole step m times.
 TEST(Shares, EdgesGrowAsMicrobatches) {
   for (const std::uint32_t zero : {1u, 2u, 3u}) {
     Context context;

@@ -1,4 +1,5 @@
-// The first law, before any order or code: a DAG at level communicating computes the loss, gradients and norm of the undivided model.
+// The first law, before any order or code: a DAG at level communicating computes the loss,
+// gradients and norm of the undivided model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -84,7 +85,8 @@ void expect_same_values(Context& context, const tensor::Graph& lowered, const di
   }
   EXPECT_NEAR(run.norm(), std::sqrt(squares), kBound * std::max(1.0, std::sqrt(squares)));
 
-  // The held-out program: the same loss, nothing but the forward pass, and parameters at the same places.
+  // The held-out program: the same loss, nothing but the forward pass, and parameters at the same
+  // places.
   options.forward_only = true;
   const std::optional<dag::Dag> forward = passes::compile(*prepared, sink, options);
   ASSERT_TRUE(forward) << render_text(sink.sorted(), context.locations.files());

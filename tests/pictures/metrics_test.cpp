@@ -120,7 +120,8 @@ TEST(Metrics, ImagesOfLongRunsKeepWhatCanBeSeen) {
   const std::string svg = pictures::metrics_svg(metrics, "run"), path = path_of(svg);
   EXPECT_LT(svg.size(), 200000u);
   EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 2);
-  for (const char* height : {" 40L", " 360L"}) EXPECT_NE(path.find(height), std::string::npos) << height;  // the greatest and the least of all
+  // The greatest and the least of all.
+  for (const char* height : {" 40L", " 360L"}) EXPECT_NE(path.find(height), std::string::npos) << height;
 }
 
 }  // namespace

@@ -314,7 +314,8 @@ TEST(Svg, MembersOfAGroupShareTheHeightOfALane) {
 TEST(Svg, NarrowBarsHaveTheirMicrobatch) {
   for (const double longest : {1.0, 3.0}) {
     passes::Timeline timeline = gpipe_timeline(1, 12);
-    for (std::uint32_t e = 0; e < timeline.size(); ++e) {  // forwards of the least width, backwards `longest` times as long
+    // Forwards of the least width, backwards `longest` times as long.
+    for (std::uint32_t e = 0; e < timeline.size(); ++e) {
       const bool backward = e >= 12;
       timeline.start[e] = backward ? 12 + (e - 12) * longest : e;
       timeline.finish[e] = timeline.start[e] + (backward ? longest : 0.3);
@@ -398,9 +399,11 @@ TEST(Idle, EveryPartIsShownWhereverPartsAre) {
   EXPECT_EQ(parts, total) << *row;
 }
 
-/// If entries overlap, as operations of several segments do, time counts once: parts and waits add up to the makespan.
+/// If entries overlap, as operations of several segments do, time counts once: parts and waits add
+/// up to the makespan.
 TEST(Idle, PartsOfTheCriticalPathAreTheMakespan) {
-  passes::Timeline timeline = gpipe_timeline(2, 2);  // F0 F1 of rank 0, F1 B0 B1 of rank 1, B1 of rank 0
+  // F0 F1 of rank 0, F1 B0 B1 of rank 1, B1 of rank 0.
+  passes::Timeline timeline = gpipe_timeline(2, 2);
   const LocationTable locations;
   const auto parts = [&] {
     for (const std::string& line : lines_of(views::simulation_text(timeline, locations))) {
@@ -428,7 +431,8 @@ TEST(Perfetto, EventsAreThoseOfTheFormat) {
   ASSERT_TRUE(static_cast<bool>(value)) << llvm::toString(value.takeError());
   std::map<std::string, std::size_t> kinds;
   std::map<std::int64_t, std::string> processes;
-  std::map<std::pair<std::int64_t, std::int64_t>, double> busy;  // until when, by process and thread
+  // Until when, by process and thread.
+  std::map<std::pair<std::int64_t, std::int64_t>, double> busy;
   std::map<std::int64_t, double> flows;
   for (const llvm::json::Value& each : *value->getAsObject()->getArray("traceEvents")) {
     const llvm::json::Object& event = *each.getAsObject();

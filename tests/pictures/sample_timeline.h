@@ -5,11 +5,13 @@
 
 namespace piper::test {
 
-/// GPipe on p ranks with m microbatches, F of one unit and B of two: F of rank r and microbatch i starts at r + i, B at p + m - 1 + 2 (p - 1 - r + i).
-/// One curve of activations per rank, in microbatches.
+/// GPipe on p ranks with m microbatches, F of one unit and B of two: F of rank r and microbatch i
+/// starts at r + i, B at p + m - 1 + 2 (p - 1 - r + i). One curve of activations per rank, in
+/// microbatches.
 passes::Timeline gpipe_timeline(std::uint32_t p, std::uint32_t m);
 
-/// Two ranks; the first runs `F0` and `B1` together in a group after an F, with a send on a separate lane. Times in seconds.
+/// Two ranks; the first runs `F0` and `B1` together in a group after an F, with a send on a
+/// separate lane. Times in seconds.
 passes::Timeline overlapped_timeline();
 
 }  // namespace piper::test

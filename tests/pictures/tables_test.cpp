@@ -62,7 +62,8 @@ TEST(Memory, ClassesAddUpToThePlan) {
   });
 }
 
-/// Bars and the dashes of arenas, which may be larger than all that lives at once, end before the image does.
+/// Bars and the dashes of arenas, which may be larger than all that lives at once, end before the
+/// image does.
 TEST(Memory, ArenasLieInsideTheImage) {
   passes::MemoryRow row;
   row.role = "pp0";
@@ -82,7 +83,8 @@ TEST(Traffic, CommunicatorsCountAllBytesSent) {
     std::int64_t bytes = 0;
     std::uint64_t operations = 0;
     for (const passes::TrafficRow& row : rows) {
-      bytes += dag::copies_to_or_from_host(row.kind) ? 0 : row.bytes;  // copies to the host and back are listed, but are no traffic between devices
+      // Copies to the host and back are listed, but are no traffic between devices.
+      bytes += dag::copies_to_or_from_host(row.kind) ? 0 : row.bytes;
       operations += row.operations;
     }
     EXPECT_EQ(bytes, passes::traffic(dag)) << what;
@@ -96,7 +98,8 @@ TEST(Traffic, CommunicatorsCountAllBytesSent) {
   });
 }
 
-/// A page has the grid where its lines are no longer than those of a wide terminal, and else the command that draws it.
+/// A page has the grid where its lines are no longer than those of a wide terminal, and else the
+/// command that draws it.
 TEST(SchedulePage, LeavesOutGridsThatAreTooWide) {
   for (const auto& [width, drawn] : {std::pair(8, true), {200, true}, {201, false}, {300, false}}) {
     views::SchedulePage page{"own", {{"p", "2"}}};

@@ -14,7 +14,8 @@ struct XmlElement {
   std::map<std::string, std::string> attributes;  // entities are not decoded
 };
 
-/// All elements in text order; empty, with the reason in `error`, if tags do not match, an attribute has no quotes, or a character is not allowed.
+/// All elements in text order; empty, with the reason in `error`, if tags do not match, an
+/// attribute has no quotes, or a character is not allowed.
 std::optional<std::vector<XmlElement>> read_xml(std::string_view text, std::string& error);
 
 }  // namespace piper::test

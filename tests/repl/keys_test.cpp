@@ -41,7 +41,8 @@ TEST(Keys, EachSequenceIsOneKeyInAnyPieces) {
 
 TEST(LineBuffer, CharactersAreWhole) {
   repl::LineBuffer buffer;
-  buffer.insert("a\xCC\x81" "\xE4\xB8\xAD");  // an a with an accent that combines, and a character of two columns
+  // An a with an accent that combines, and a character of two columns.
+  buffer.insert("a\xCC\x81" "\xE4\xB8\xAD");
   EXPECT_EQ(repl::columns_of(buffer.text()), 3u);
   buffer.left();
   EXPECT_EQ(buffer.cursor(), 3u);

@@ -75,7 +75,8 @@ TEST(LineEditor, LinesThatWrapAreDrawnWhereTheyStand) {
   Typed terminal({"0123456789012345678", "\x1b[D\x1b[D", "\r"});
   repl::LineEditor editor(terminal);
   EXPECT_EQ(editor.read("> ", "| "), "0123456789012345678");
-  // 21 columns on a terminal of 20: the cursor goes to the second row, two to the left it is at the end of the first, and up from there.
+  // 21 columns on a terminal of 20: the cursor goes to the second row, two to the left it is at the
+  // end of the first, and up from there.
   EXPECT_THAT(terminal.drawn, testing::HasSubstr("> 0123456789012345678\r\x1b[1C"));
   EXPECT_THAT(terminal.drawn, testing::HasSubstr("> 0123456789012345678\r\x1b[1A\x1b[19C"));
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The input of a session with its answers: run in process, compared with a file or a block of a page.
+// The input of a session with its answers: run in process, compared with a file or a block of a
+// page.
 //
 //   === a.pipe                         a file in memory, up to the next `===` or the first prompt
 //   mesh pair(pp: 2)

@@ -37,7 +37,8 @@ std::vector<std::string> pages() {
   return pages;
 }
 
-// Blocks of the pages that are marked `session` match a session's output; none of their lines fails unless the block gives the number: `session fails 1`.
+// Blocks of the pages that are marked `session` match a session's output; none of their lines fails
+// unless the block gives the number: `session fails 1`.
 TEST(Pages, EverySessionOfAPageSaysWhatThePageSays) {
   std::size_t sessions = 0;
   for (const std::string& page : pages()) {

@@ -1,4 +1,5 @@
-// Times of processes as times from one start: recorded times that were moved apart come together again, as far as communications say.
+// Times of processes as times from one start: recorded times that were moved apart come together
+// again, as far as communications say.
 
 #include "runtime/trace/align_times.h"
 
@@ -59,7 +60,8 @@ struct Recorded {
     meet({{from, PIPER_SEND, begin, end}, {to, PIPER_RECV, waits, received}});
   }
 
-  /// The start of each rank behind that of the first one that begins, where its own process counted from `moved` later.
+  /// The start of each rank behind that of the first one that begins, where its own process counted
+  /// from `moved` later.
   std::vector<std::uint64_t> aligned(const std::vector<std::uint64_t>& moved) {
     std::vector<std::uint64_t> before;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -88,7 +90,8 @@ TEST(AlignTimes, MessagesBothWaysSayWhenEachBegan) {
   }
 }
 
-/// A third rank is known over the second, and a message that is received long after it was sent says little.
+/// A third rank is known over the second, and a message that is received long after it was sent
+/// says little.
 TEST(AlignTimes, RanksThatDoNotMeetAreKnownOverOthers) {
   Recorded run(3);
   run.send(0, 1000, 1010, 1, 900, 1010);
@@ -110,7 +113,8 @@ TEST(AlignTimes, SumsEndTogether) {
   EXPECT_EQ(one_way.aligned({0, 400}), (std::vector<std::uint64_t>{0, 390}));
 }
 
-/// Ends that cannot coincide are ignored: the bounds from received messages are wide, and the middle between them is taken.
+/// Ends that cannot coincide are ignored: the bounds from received messages are wide, and the
+/// middle between them is taken.
 TEST(AlignTimes, EndsThatContradictEachOtherAreNotTaken) {
   Recorded run(2);
   run.meet({{0, PIPER_ALL_REDUCE, 1000, 1500}, {1, PIPER_ALL_REDUCE, 1000, 1100}});

@@ -20,7 +20,8 @@ PiperData arrays(const std::string& path) {
   return {.kind = 3, .path = path.c_str(), .batch = 4, .seq = 0, .classes = 0, .batches = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
 }
 
-/// Line r has the numbers 10 r to 10 r + 3, in columns that stand in another order, and the label r.
+/// Line r has the numbers 10 r to 10 r + 3, in columns that stand in another order, and the label
+/// r.
 std::string rows(int number, const char* comma) {
   std::string text;
   for (const char* name : {"x.2", "label", "other", "x.0", "x.1", "x.3"}) text += std::string(text.empty() ? "" : comma) + name;

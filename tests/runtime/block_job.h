@@ -1,8 +1,9 @@
 #pragma once
-// Reduce_scatters and gathers of every size as a job of hand-written programs, with the expected memory of its ranks: for every transport.
+// Reduce_scatters and gathers of every size as a job of hand-written programs, with the expected
+// memory of its ranks: for every transport.
 //
-// The memory of a rank is four parameters, one per element type, and all parts lie in it: their first values are those of every run, and results of a step are
-// read as parameters.
+// The memory of a rank is four parameters, one per element type, and all parts lie in it: their
+// first values are those of every run, and results of a step are read as parameters.
 //
 //   BlockJob job(3);
 //   const auto executor = create(job.tables());
@@ -37,8 +38,9 @@ class BlockJob {
   const PiperJob& tables() { return job_.tables(); }
   /// Each is a list of the pieces of one communication.
   const std::vector<std::vector<BlockPiece>>& communications() const { return communications_; }
-  /// The first wrong value after one step, or empty; all parameters are read, in one order. `exact`: sums of floating numbers are those in member order, else
-  /// close to them. `has_all`: a parameter that cannot be read is an error; with several processes the first reads.
+  /// The first wrong value after one step, or empty; all parameters are read, in one order.
+  /// `exact`: sums of floating numbers are those in member order, else close to them. `has_all`: a
+  /// parameter that cannot be read is an error; with several processes the first reads.
   std::string difference(const Executor& executor, bool exact, bool has_all = true) const;
 
  private:

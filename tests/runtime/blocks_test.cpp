@@ -1,4 +1,5 @@
-// Blocks of different sizes over the local transport, and the rule of the ABI against that of layouts.
+// Blocks of different sizes over the local transport, and the rule of the ABI against that of
+// layouts.
 #include <gtest/gtest.h>
 
 #include "ir/layout/box.h"

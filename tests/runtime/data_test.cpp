@@ -121,7 +121,8 @@ TEST(Bytes, HeldOutWindowsCoverTheText) {
   EXPECT_EQ(seen, content.substr(0, 16 * 42));
 }
 
-/// Each sample once, in order, for all sizes; with a limit whole batches that are spread evenly, or all.
+/// Each sample once, in order, for all sizes; with a limit whole batches that are spread evenly, or
+/// all.
 TEST(Data, BatchesCoverTheSamples) {
   for (std::uint64_t batch = 1; batch <= 5; ++batch) {
     for (std::uint64_t samples = 1; samples <= 17; ++samples) {
@@ -151,7 +152,8 @@ TEST(Data, BatchesCoverTheSamples) {
   }
 }
 
-/// The weights of samples are the input behind those of the model; a job without them takes whole batches.
+/// The weights of samples are the input behind those of the model; a job without them takes whole
+/// batches.
 TEST(Data, HeldOutSamplesHaveWeights) {
   const test::TemporaryFolder folder;
   const std::string path = folder.write("corpus.txt", text(16 * 11 + 1));
@@ -306,7 +308,8 @@ TEST(Texts, BinaryFilesInAFolderAreRefused) {
   EXPECT_EQ(told(".link", link_to("nowhere")), "") << "what is hidden is left out";
 }
 
-// Neither an endless file nor one that is too large takes the machine's memory before it is refused.
+// Neither an endless file nor one that is too large takes the machine's memory before it is
+// refused.
 TEST(Texts, WithoutEndOrTooLargeAreRefused) {
   const test::TemporaryFolder folder;
   Failure failure;
@@ -321,7 +324,8 @@ TEST(Texts, WithoutEndOrTooLargeAreRefused) {
   EXPECT_EQ(failure.message, "cannot read `" + path + "`: it does not fit into memory");
 }
 
-// A file that the system generates on reading has bytes and reports a size of zero; the kernel's log is endless, and is not waited for.
+// A file that the system generates on reading has bytes and reports a size of zero; the kernel's
+// log is endless, and is not waited for.
 TEST(Texts, SystemFilesAreReadToTheirEnd) {
   Failure of_size, of_text;
   const auto size = text_size("/proc/version", of_size);
@@ -339,7 +343,8 @@ TEST(Texts, SystemFilesAreReadToTheirEnd) {
   EXPECT_EQ(of_size.message, of_text.message);
 }
 
-// A writer that comes late, or is silent for a while, is waited for; a missing writer is not, and data that is not text is refused.
+// A writer that comes late, or is silent for a while, is waited for; a missing writer is not, and
+// data that is not text is refused.
 TEST(Texts, APipeNeedsAWriter) {
   const test::TemporaryFolder folder;
   const std::string pipe = folder.path() / "pipe";

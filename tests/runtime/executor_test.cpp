@@ -34,7 +34,8 @@ TEST(Executor, RunsAPipelineOverManySteps) {
   EXPECT_EQ(executor->read_parameter("w", ParamTensor::values)->values, std::vector<double>{w});
 }
 
-// More devices than the system can hold are reported before minutes have passed, and a long start can be stopped.
+// More devices than the system can hold are reported before minutes have passed, and a long start
+// can be stopped.
 TEST(Executor, TooManyDevicesAreRefusedBeforeTheyStart) {
   EXPECT_FALSE(too_many_devices(4, 4));
   const auto failure = too_many_devices(std::uint64_t{1} << 32, 0);

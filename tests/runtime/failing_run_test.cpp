@@ -23,7 +23,8 @@ std::size_t listed_threads() {
   return count;
 }
 
-/// The threads of this process. A joined thread stays listed for a moment while the kernel ends it, so they are counted until the number is stable.
+/// The threads of this process. A joined thread stays listed for a moment while the kernel ends it,
+/// so they are counted until the number is stable.
 std::size_t threads() {
   std::size_t count = listed_threads();
   for (int same = 0; same < 5;) {
@@ -219,7 +220,8 @@ TEST(FailingRun, TheEndsOfAMessageDisagree) {
 }
 
 TEST(FailingRun, AStallIsExplained) {
-  // Rank 0 sends a then b on one stream; rank 1 wants b first and sends a's answer only afterwards: a deadlock.
+  // Rank 0 sends a then b on one stream; rank 1 wants b first and sends a's answer only afterwards:
+  // a deadlock.
   HandJob job(2);
   const std::uint32_t first = job.pair(0, 1), second = job.pair(0, 1);
   HandProgram& a = job.rank(0);

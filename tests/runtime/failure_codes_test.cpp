@@ -1,4 +1,5 @@
-// The runtime numbers its failures itself, since it includes nothing of ours; here both lists are held together.
+// The runtime numbers its failures itself, since it includes nothing of ours; here both lists are
+// held together.
 #include <gtest/gtest.h>
 
 #include "ir/diagnostics/diagnostics.h"

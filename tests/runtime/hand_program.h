@@ -73,7 +73,8 @@ class HandProgram {
   static PiperWait after(Spot spot, std::uint32_t distance = 0) { return {spot.stream, spot.position, distance}; }
 
   Spot compute(const std::string& name, std::vector<PiperWait> waits, Body body);
-  /// The next action of the communication stream `stream`, which is created if new. Its .pipe line is its number.
+  /// The next action of the communication stream `stream`, which is created if new. Its .pipe line
+  /// is its number.
   Spot communicate(const std::string& stream, PiperCommOp op, std::uint32_t communicator, std::uint32_t identity, std::vector<PiperMessagePart> parts,
                    std::vector<PiperWait> waits, const std::string& name = {});
   /// A wait that becomes known later: `distance` 1 closes a loop.
@@ -93,7 +94,8 @@ class HandProgram {
   struct Action {
     std::vector<PiperWait> waits;
     Body body;                  // compute
-    PiperCommAction comm{};     // communication; its communicator is a number of the job until finish()
+    // Communication; its communicator is a number of the job until finish().
+    PiperCommAction comm{};
     std::vector<PiperMessagePart> parts;
     std::uint32_t action = 0;
   };

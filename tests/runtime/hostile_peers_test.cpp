@@ -1,5 +1,5 @@
-// Strangers and broken programs at the rendezvous: each case disturbs rank 0 before the other process joins and again during the run, which succeeds. Also a
-// false rank 0.
+// Strangers and broken programs at the rendezvous: each case disturbs rank 0 before the other
+// process joins and again during the run, which succeeds. Also a false rank 0.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -230,7 +230,8 @@ TEST(HostilePeers, MoreConnectionsThanFiles) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/// Processes that have a rank and break off before all have come: their ranks are free again, whatever they sent.
+/// Processes that have a rank and break off before all have come: their ranks are free again,
+/// whatever they sent.
 TEST(HostilePeers, ARankIsFreeAgainBeforeAllHaveCome) {
   const std::string last_words[] = {"", frame(FrameKind::fail, encode(Failure{.code = kProcessLost, .message = "\x1b[31mred"})), frame(FrameKind::set, encode(KeyValue{"k", "v"})), frame(FrameKind::bye, encode_count(3)),
                                     hello(1, 3), head(0xFFFFFFFF), frame(FrameKind::report, "")};
@@ -268,7 +269,8 @@ TEST(HostilePeers, ARankIsFreeAgainBeforeAllHaveCome) {
   }
 }
 
-/// The second of two processes with one rank ends at once and names both; rank 0 warns at once, and says so again when it gives up.
+/// The second of two processes with one rank ends at once and names both; rank 0 warns at once, and
+/// says so again when it gives up.
 TEST(HostilePeers, TwoProcessesWithOneRankAreReported) {
   std::mutex mutex;
   std::vector<Failure> notices;

@@ -1,4 +1,5 @@
-// The messages between processes: decoders accept encoded messages, and nothing else; the bytes of a peer can at most end a connection.
+// The messages between processes: decoders accept encoded messages, and nothing else; the bytes of
+// a peer can at most end a connection.
 #include "runtime/processes/messages.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +65,8 @@ TEST(Messages, AreTakenBackWholeOnly) {
   }
 }
 
-/// A damaged body is refused or has values within bounds: encoding them gives a body that is taken back.
+/// A damaged body is refused or has values within bounds: encoding them gives a body that is taken
+/// back.
 TEST(Messages, DamagedBodiesAreRefusedOrWithinBounds) {
   test::for_each_case(3000, [](test::Random& random) {
     for (const Format& format : formats()) {
@@ -127,10 +129,12 @@ TEST(PeerText, IsFitForATerminal) {
       {"a\x1b[2Jb", "a\\x1b[2Jb"},
       {"a\r\n\tb\x7f", "a\\x0d\\x0a\\x09b\\x7f"},
       {std::string("a\0b", 3), "a\\x00b"},
-      {"\xc2\x9b" "31m", "\\xc2\\x9b31m"},                 // the introducer of control sequences, as one character
+      // The introducer of control sequences, as one character.
+      {"\xc2\x9b" "31m", "\\xc2\\x9b31m"},
       {"\xe2\x80\xae" "evil", "\\xe2\\x80\\xaeevil"},      // writes from right to left
       {"\xff\xc3", "\\xff\\xc3"},
-      {"\xc0\xaf\xe0\x80\xaf\xed\xa0\x80", "\\xc0\\xaf\\xe0\\x80\\xaf\\xed\\xa0\\x80"},  // overlong, a surrogate
+      // Overlong, a surrogate.
+      {"\xc0\xaf\xe0\x80\xaf\xed\xa0\x80", "\\xc0\\xaf\\xe0\\x80\\xaf\\xed\\xa0\\x80"},
   };
   for (const auto& [text, shown] : texts) EXPECT_EQ(peer_text(text), shown);
   EXPECT_EQ(peer_text("abcdefgh", 8), "abcdefgh");
@@ -139,7 +143,8 @@ TEST(PeerText, IsFitForATerminal) {
   EXPECT_EQ(peer_text(std::string(1 << 20, 'x')).size(), kMaxPeerName);
 }
 
-/// A connection gives the frames that were sent, or is broken; it never keeps more than a frame of the largest size.
+/// A connection gives the frames that were sent, or is broken; it never keeps more than a frame of
+/// the largest size.
 TEST(Connection, TakesAnyBytes) {
   test::for_each_case(300, [](test::Random& random) {
     int sockets[2];

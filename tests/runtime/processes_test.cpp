@@ -1,4 +1,5 @@
-// Which process of a run this is, and how the processes of one meet, agree, fail and stop: here as threads.
+// Which process of a run this is, and how the processes of one meet, agree, fail and stop: here as
+// threads.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -220,7 +221,8 @@ TEST(ProcessGroup, NoProcessWaitsForADeadPeer) {
   }
 }
 
-/// A process that does not fit ends at once; rank 0 warns at once, and names it again when it gives up.
+/// A process that does not fit ends at once; rank 0 warns at once, and names it again when it gives
+/// up.
 TEST(ProcessGroup, AProcessThatDoesNotFitIsRefusedAndNamed) {
   const auto refused = [](const std::function<void(std::uint32_t, Launch&)>& change, const std::string& text) {
     std::atomic<int> told{0}, notes{0}, notices{0};

@@ -1,5 +1,6 @@
-// Law 2 at run time: any plan whose orders are restrictions of one global order runs to its end under every timing, with the values of a
-// sequential run. Plans are random: chunks on two to four ranks, messages with few buffers, all_reduces, streams shared or not.
+// Law 2 at run time: any plan whose orders are restrictions of one global order runs to its end
+// under every timing, with the values of a sequential run. Plans are random: chunks on two to four
+// ranks, messages with few buffers, all_reduces, streams shared or not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -126,7 +127,9 @@ class Builder {
 
   void build() {
     // Messages go anywhere between the end of their producer and their first reader.
-    std::vector<std::pair<double, std::size_t>> order;  // value index, or values.size() + message index
+
+    // Value index, or values.size() + message index.
+    std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t v = 0; v < plan_.values.size(); ++v) order.emplace_back(static_cast<double>(v), v);
     for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
       const double from = static_cast<double>(plan_.messages[m].value), to = static_cast<double>(plan_.messages[m].first_reader);
@@ -176,7 +179,8 @@ class Builder {
       return 0;
     });
     spots_[v][value.rank] = spot;
-    // A sum is written again in the next step, after its last reader here; the latest wait implies the earlier ones.
+    // A sum is written again in the next step, after its last reader here; the latest wait implies
+    // the earlier ones.
     for (const std::size_t from : value.inputs) {
       if (plan_.values[from].is_sum) program.add_wait(arrived_.at({from, value.rank}), HandProgram::after(spot, 1));
     }

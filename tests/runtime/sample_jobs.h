@@ -14,8 +14,9 @@ inline constexpr std::uint32_t kMicrobatches = 6;
 inline constexpr std::uint32_t kWindow = 2;
 inline constexpr std::uint64_t kWidth = 50;
 
-/// Rank 0 sends x * w of each microbatch to rank 1, which squares it, sends the gradient back and reports the sums; at the end of a step rank 0 updates w,
-/// which the next step reads. Two buffers per direction: the minimum window.
+/// Rank 0 sends x * w of each microbatch to rank 1, which squares it, sends the gradient back and
+/// reports the sums; at the end of a step rank 0 updates w, which the next step reads. Two buffers
+/// per direction: the minimum window.
 void add_pipeline(HandJob& job);
 /// The losses of `steps` steps of that pipeline, computed in one loop; moves w on.
 std::vector<double> expected_losses(std::uint64_t steps, double& w, std::uint64_t first = 0);

@@ -1,5 +1,5 @@
-// One run of several processes on CPUs, whose transport reaches ranks that an executor does not know: they stop together, learn of each other's failures, and
-// rank 0 has the reports of all.
+// One run of several processes on CPUs, whose transport reaches ranks that an executor does not
+// know: they stop together, learn of each other's failures, and rank 0 has the reports of all.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -13,8 +13,8 @@
 namespace piper::runtime {
 namespace {
 
-/// Carries messages between the executors of two processes, which are threads here: each has its own transport, over one local transport that they enter in
-/// turns.
+/// Carries messages between the executors of two processes, which are threads here: each has its
+/// own transport, over one local transport that they enter in turns.
 class Between {
  public:
   std::shared_ptr<Transport> transport() { return std::make_shared<Side>(*this); }

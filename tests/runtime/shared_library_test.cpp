@@ -1,4 +1,5 @@
-// Libraries that a user's path names: whole ones open, others are refused with words, where the loader would die of SIGBUS.
+// Libraries that a user's path names: whole ones open, others are refused with words, where the
+// loader would die of SIGBUS.
 #include "runtime/shared_library.h"
 
 #include <gtest/gtest.h>

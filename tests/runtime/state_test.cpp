@@ -60,7 +60,8 @@ TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
   EXPECT_NEAR(std::sqrt(squares / kElements), 0.02, 0.0005);
 }
 
-/// Many first values are computed by several threads, in pieces: each equals the value computed alone.
+/// Many first values are computed by several threads, in pieces: each equals the value computed
+/// alone.
 TEST(State, ManyFirstValuesAreThoseOfTheirElements) {
   constexpr std::uint64_t kPiece = 1 << 20, kElements = 2 * kPiece + 77;
   HandProgram program(0);
@@ -107,7 +108,8 @@ TEST(State, EveryKindOfFirstValue) {
   EXPECT_GT(largest, 0.4);
 }
 
-/// A bucket of two parameters, padded, of which ranks hold intervals of any extent: the values, gradients and slot that `collect_parameter` assembles.
+/// A bucket of two parameters, padded, of which ranks hold intervals of any extent: the values,
+/// gradients and slot that `collect_parameter` assembles.
 struct OfRank {
   HandProgram program;
   Arena arena;

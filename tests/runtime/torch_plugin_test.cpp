@@ -1,4 +1,5 @@
-// The plugin against our own loops: same values, results where they were asked for, nothing outside the planned workspace.
+// The plugin against our own loops: same values, results where they were asked for, nothing outside
+// the planned workspace.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +48,8 @@ double difference(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 template <typename T>
-constexpr double kBound = sizeof(T) == 8 ? 1e-13 : sizeof(T) == 4 ? 1e-5 : 0x1p-8;  // values rounded to bf16 may fall to either side
+// Values rounded to bf16 may fall to either side.
+constexpr double kBound = sizeof(T) == 8 ? 1e-13 : sizeof(T) == 4 ? 1e-5 : 0x1p-8;
 
 /// `Sum`: of the result.
 template <typename T, typename Sum = T>

@@ -94,7 +94,8 @@ TEST(Transport, AllGatherVPutsMembersOneAfterTheOther) {
   for (const auto& values : seen) EXPECT_EQ(values, (std::vector<double>{1, 2, 3}));
 }
 
-/// Three members with shards longer than one slice; sums in member order, and then each member's shard of them.
+/// Three members with shards longer than one slice; sums in member order, and then each member's
+/// shard of them.
 TEST(Transport, ReduceScatterAndAllGatherMoveShards) {
   constexpr std::uint64_t kMembers = 3, kBlock = 40'000, kAll = kMembers * kBlock;
   HandJob job(kMembers);
@@ -130,7 +131,8 @@ TEST(Transport, ReduceScatterAndAllGatherMoveShards) {
   EXPECT_EQ(right, (std::vector<int>{2, 2, 2}));
 }
 
-/// Members keep only their shards: sums are added to them, padding is cleared before, and gathers make complete copies.
+/// Members keep only their shards: sums are added to them, padding is cleared before, and gathers
+/// make complete copies.
 TEST(Transport, BlocksMayBeAllThatAMemberKeeps) {
   constexpr std::uint64_t kMembers = 3, kBlock = 40'000, kAll = kMembers * kBlock, kFilled = kAll - 5;
   HandJob job(kMembers);
@@ -200,7 +202,8 @@ TEST(Transport, SeveralValuesOfAMessageArriveTogether) {
   EXPECT_EQ(checked, 1);
 }
 
-/// Both messages are ready at once; the short one is on another stream. Whether it has arrived before the long one.
+/// Both messages are ready at once; the short one is on another stream. Whether it has arrived
+/// before the long one.
 bool short_one_is_first() {
   HandJob job(2);
   const std::uint32_t big = job.pair(0, 1), small = job.pair(0, 1);

@@ -140,7 +140,8 @@ TEST(CleanChecks, WarningsMoveWithTheText) {
   SourceTable now;
   now.add("net.pipe", "");
   now.add("other.pipe", "");
-  EXPECT_FALSE(check.moved(Items{{entry, 50, 60}, {entry, 70, 80}}, now));  // the other file is not part of this program
+  // The other file is not part of this program.
+  EXPECT_FALSE(check.moved(Items{{entry, 50, 60}, {entry, 70, 80}}, now));
   now.add("lib.pipe", "");
   const auto moved = check.moved(Items{{entry, 50, 60}, {entry, 70, 80}}, now);
   ASSERT_TRUE(moved);

@@ -1,5 +1,5 @@
-// The fair-sharing clock beside one written by definition: at every event all rates are computed again, by raising those of all transfers together until a
-// link, or a transfer, has no more.
+// The fair-sharing clock beside one written by definition: at every event all rates are computed
+// again, by raising those of all transfers together until a link, or a transfer, has no more.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Every fix of every error golden works: after it, its diagnostic is gone. For a syntax error no new one stands before it; earlier names may be reported if
-// their expression had no type until then, and of several unclosed brackets one is reported.
+// Every fix of every error golden works: after it, its diagnostic is gone. For a syntax error no
+// new one stands before it; earlier names may be reported if their expression had no type until
+// then, and of several unclosed brackets one is reported.
 
 #include <gtest/gtest.h>
 

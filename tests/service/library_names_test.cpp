@@ -1,4 +1,5 @@
-// Schedules of the library: the names that the field has for them, and the sizes that a refusal offers.
+// Schedules of the library: the names that the field has for them, and the sizes that a refusal
+// offers.
 
 #include <gtest/gtest.h>
 

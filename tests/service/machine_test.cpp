@@ -1,5 +1,6 @@
-// Plans on machines: closed forms with messages that take time and with a slow device, links that several devices share, work that is slower beside
-// communication, classes of devices that differ, and refusals.
+// Plans on machines: closed forms with messages that take time and with a slow device, links that
+// several devices share, work that is slower beside communication, classes of devices that differ,
+// and refusals.
 
 #include <gtest/gtest.h>
 
@@ -77,7 +78,8 @@ double work_end(const Timeline& timeline) {
 
 // ---- closed forms
 
-/// For orders alone, without reused buffers: all data edges take c. A plan waits at most once per message for a buffer that a message still reads.
+/// For orders alone, without reused buffers: all data edges take c. A plan waits at most once per
+/// message for a buffer that a message still reads.
 void expect_with_messages(const std::string& schedule, int p, int m, double f, double b, double c, double expected) {
   Planned planned(schedule, sizes(p, m));
   DiagnosticSink& sink = planned.sink();
@@ -102,7 +104,8 @@ TEST(Machine, GPipeWithMessages) {
   }
 }
 
-/// Both ends wait for a message of time c: once per microbatch, except for one in p that arrives while others run.
+/// Both ends wait for a message of time c: once per microbatch, except for one in p that arrives
+/// while others run.
 TEST(Machine, OneFOneBWithMessages) {
   for (int p = 2; p <= 6; ++p) {
     for (const int m : {1, 2, 3, 8, 13}) {
@@ -113,7 +116,8 @@ TEST(Machine, OneFOneBWithMessages) {
   }
 }
 
-/// A pipeline runs at the pace of its slowest stage; the others only fill and drain it. In 1F1B the stages after it drain while it warms up.
+/// A pipeline runs at the pace of its slowest stage; the others only fill and drain it. In 1F1B the
+/// stages after it drain while it warms up.
 TEST(Machine, ASlowDeviceInAnEvenPipeline) {
   for (const char* name : {"gpipe", "one_f_one_b"}) {
     for (const int p : {2, 4}) {
@@ -217,7 +221,8 @@ TEST(Machine, ReplicasThatDoNotDifferAreSimulatedOnce) {
   for (const Timeline::Rank& rank : slow.ranks) EXPECT_LE(rank.peak_bytes, rank.planned_bytes);
 }
 
-/// A ring of four over separate links, and over one shared link: there the bytes take four times as long.
+/// A ring of four over separate links, and over one shared link: there the bytes take four times as
+/// long.
 TEST(Machine, SharedLinksAreDividedEvenly) {
   const Planned planned("net.pipe", {}, kReplicated);
   passes::ActionCosts costs = planned.costs(0, 0);
@@ -234,7 +239,8 @@ TEST(Machine, SharedLinksAreDividedEvenly) {
   EXPECT_GT(makespan[3], makespan[2]);  // the two stages are in each other's way
 }
 
-/// Copies to the memory of the host and back run at the bandwidth of the device's `host`, whatever the links of the axes.
+/// Copies to the memory of the host and back run at the bandwidth of the device's `host`, whatever
+/// the links of the axes.
 TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
   const Planned planned("net.pipe", {}, std::string(kReplicated).insert(std::string(kReplicated).rfind('}'), "    offload model mb[0..2] with window: 1\n"));
   passes::ActionCosts costs = planned.costs(1, 2);
@@ -246,7 +252,8 @@ TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
     costs.machine->devices = {device_at(*costs.machine, 0, 1)};
     costs.machine->devices[0].host = host;
     const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
-    std::pair<double, double> seconds;  // on the first stage, and on the second, whose device has that bandwidth
+    // On the first stage, and on the second, whose device has that bandwidth.
+    std::pair<double, double> seconds;
     for (const Timeline::Lane& lane : timeline.lanes) {
       for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
         if (!dag::copies_to_or_from_host(timeline.operation_of(entry).kind)) continue;
@@ -263,7 +270,8 @@ TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
   EXPECT_NEAR(copying({}).second, second * 1e9 / costs.rates.bandwidth, 1e-12);
 }
 
-/// Three replicas of a slow one, or of one that has more to do, are not alike where a link is shared by two: one of them shares it with that one.
+/// Three replicas of a slow one, or of one that has more to do, are not alike where a link is
+/// shared by two: one of them shares it with that one.
 TEST(Machine, NeighboursOnASharedLinkAreOneClassWhereAllAreAlike) {
   using Classes = std::vector<std::pair<std::string, std::uint64_t>>;
   const auto classes = [](const Planned& planned, const passes::ActionCosts& costs) {
@@ -301,7 +309,8 @@ TEST(Machine, MessagesOfUnequalReplicasAreApart) {
     const Timeline::Lane& lane = timeline.lanes_of(rank)[0];
     const auto first = std::find_if(timeline.operation.begin() + lane.first, timeline.operation.begin() + lane.end,
                                     [&](std::uint32_t operation) { return dag::runs_body(timeline.operations[operation].kind); });
-    const double seconds = rank.name.ends_with("y1") ? 4 : rank.name.ends_with("x1.y0") ? 2 : 1;  // of a forward
+    // of a forward
+    const double seconds = rank.name.ends_with("y1") ? 4 : rank.name.ends_with("x1.y0") ? 2 : 1;
     EXPECT_NEAR(timeline.start[static_cast<std::size_t>(first - timeline.operation.begin())], rank.name.starts_with("pp0") ? 0 : seconds, 1e-6) << rank.name;
   }
 }
@@ -324,7 +333,8 @@ TEST(Machine, ARingOverTwoAxesIsAsSlowAsTheSlowerLink) {
   }
 }
 
-/// If k replicas each keep a shard of the state, an update works on one shard, and a copy to the host or back moves one shard.
+/// If k replicas each keep a shard of the state, an update works on one shard, and a copy to the
+/// host or back moves one shard.
 TEST(Machine, ShardedStateTakesItsPartOfTheTime) {
   for (const int k : {2, 4}) {
     const auto seconds = [&](int zero) {
@@ -381,7 +391,8 @@ TEST(Machine, WorkIsSlowerBesideCommunication) {
 // ---- the clock
 
 TEST(FairSharing, PartsAreMaxMinFair) {
-  // 0 and 1 share link 0 of 12; 1 has at most 2, so 0 has the rest. 2 is alone on link 1. 3 begins after 1.
+  // 0 and 1 share link 0 of 12; 1 has at most 2, so 0 has the rest. 2 is alone on link 1. 3 begins
+  // after 1.
   const Context context;
   passes::Network network{{0, 0, 0, 5}, {{1, 3, 0}}};
   passes::Sharing sharing;
@@ -392,8 +403,10 @@ TEST(FairSharing, PartsAreMaxMinFair) {
   const passes::Times times = fair_sharing_times(network, sharing, context);
   ASSERT_TRUE(times.complete());
   EXPECT_NEAR(times.finish[1], 3, kExact);                   // latency 1, then 4 bytes at 2
-  EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);  // 12 a second alone, 10 beside 1
-  EXPECT_NEAR(times.finish[2], 4, kExact);                   // two devices of link 1 at once: 1.5 each
+  // 12 a second alone, 10 beside 1.
+  EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);
+  // Two devices of link 1 at once: 1.5 each.
+  EXPECT_NEAR(times.finish[2], 4, kExact);
   EXPECT_NEAR(times.start[3], 3, kExact);
   EXPECT_NEAR(times.finish[3], 4 + 4.5, kExact);             // half speed while 2 runs on its rank
   EXPECT_EQ(times.cause[3], 0u);
@@ -410,7 +423,8 @@ TEST(FairSharing, DevicesOfATransferCount) {
   sharing.overlap = {1, 1};
   const passes::Times times = fair_sharing_times(network, sharing, context);
   EXPECT_NEAR(times.finish[0], 2, kExact);
-  EXPECT_NEAR(times.finish[1], 2 + (80 - 2 * 8) / 12.0, kExact);  // 8 a second beside the two that take 2 each
+  // 8 a second beside the two that take 2 each.
+  EXPECT_NEAR(times.finish[1], 2 + (80 - 2 * 8) / 12.0, kExact);
 }
 
 /// Work that is slower by less than can be seen takes the other clock.

@@ -1,4 +1,5 @@
-// The workspace and its documents: unsaved texts, versions, the results of each request, cancellation, lack of memory, and the use shown in frontend/service/README.md.
+// The workspace and its documents: unsaved texts, versions, the results of each request,
+// cancellation, lack of memory, and the use shown in frontend/service/README.md.
 
 #include <gtest/gtest.h>
 
@@ -249,7 +250,8 @@ class StarvesAfter : public Cancellation {
   const std::ptrdiff_t times_;
 };
 
-/// Every request is ended at every one of its polls in turn, on one document, and finally gives the same result as on others.
+/// Every request is ended at every one of its polls in turn, on one document, and finally gives the
+/// same result as on others.
 template <typename Ends>
 void end_everywhere(Status wanted, std::size_t diagnostics, std::ptrdiff_t least) {
   const source::MemoryFileSystem files = disk();
@@ -381,7 +383,8 @@ TEST(Readme, ShowsWhatRuns) {
   replace("mesh pair(pp: 2)\n", "");
   replace("width()", "6");
   serve(source::MemoryFileSystem(), text);
-  // Beside the 16 uses of names in the schedule and train: the call of `mlp` with its four named arguments.
+  // Beside the 16 uses of names in the schedule and train: the call of `mlp` with its four named
+  // arguments.
   ASSERT_EQ(shown.size(), 3u + 16u + 5u + 1u) << testing::PrintToString(shown);
   EXPECT_EQ(std::vector(shown.begin(), shown.begin() + 3), (std::vector<std::string>{"pair", "plain", "net"}));
   EXPECT_NE(shown.back().find("planned"), std::string::npos) << shown.back();

@@ -1,5 +1,6 @@
-// The simulator: closed forms of the field's schedules over ranges of sizes, the definitions of docs/execution.md section 8 against a slow evaluation from the
-// orders alone, reports of idle time, and plans in seconds.
+// The simulator: closed forms of the field's schedules over ranges of sizes, the definitions of
+// docs/execution.md section 8 against a slow evaluation from the orders alone, reports of idle
+// time, and plans in seconds.
 
 #include <gtest/gtest.h>
 
@@ -158,8 +159,9 @@ Compiled written(const std::string& name, const std::string& body, int p, int m)
   return Compiled("own.pipe", name, sizes(p, m), dag::Level::ordered, "schedule " + name + "(p: axis, m: int) {\n    split batch into mb: m\n" + body + "}\n");
 }
 
-/// All forwards, then all backwards after a recomputed forward: only the recomputation of the last stage is waited for. A rank keeps `keep` of each microbatch,
-/// and all of the one whose backward runs.
+/// All forwards, then all backwards after a recomputed forward: only the recomputation of the last
+/// stage is waited for. A rank keeps `keep` of each microbatch, and all of the one whose backward
+/// runs.
 TEST(Simulate, GPipeThatRecomputes) {
   for (int p = 1; p <= 4; ++p) {
     for (int m = 2; m <= 8; m += 3) {
@@ -228,8 +230,8 @@ TEST(Simulate, WorkThatIsNotSplitCountsForAllMicrobatches) {
 
 // ---- the definitions, slowly
 
-/// docs/execution.md section 8 word by word, from the output of `show orders --format json`: operations with stages, their ranks, their groups. Repeats until
-/// nothing changes.
+/// docs/execution.md section 8 word by word, from the output of `show orders --format json`:
+/// operations with stages, their ranks, their groups. Repeats until nothing changes.
 struct Slow {
   double makespan = 0, span = 0, bubble_makespan = 0, bubble_span = 0;
   std::vector<double> work, peak;
@@ -241,7 +243,8 @@ struct Slow {
       return share * (op.pass == Pass::F ? costs.f : op.pass == Pass::B ? costs.b.value_or(costs.bi + costs.bw) : op.pass == Pass::BI ? costs.bi : costs.bw);
     };
     std::vector<std::vector<double>> start(ranks), end(ranks);
-    std::map<std::tuple<int, std::uint32_t, std::uint32_t>, std::pair<std::size_t, std::size_t>> at;  // pass, stage, microbatch
+    // Pass, stage, microbatch.
+    std::map<std::tuple<int, std::uint32_t, std::uint32_t>, std::pair<std::size_t, std::size_t>> at;
     for (std::size_t r = 0; r < ranks; ++r) {
       start[r].assign(table.rows[r].ops.size(), 0);
       end[r] = start[r];
@@ -293,7 +296,8 @@ struct Slow {
       span = std::max(span, end[r].back() - start[r].front());
       total += work[r];
       most = std::max(most, work[r]);
-      std::vector<std::tuple<double, bool, double>> events;  // at equal times ends come before starts
+      // At equal times ends come before starts.
+      std::vector<std::tuple<double, bool, double>> events;
       for (std::size_t i = 0; i < table.rows[r].ops.size(); ++i) {
         const auto& op = table.rows[r].ops[i];
         const double part = op.pass == Pass::BW ? costs.w : op.pass == Pass::BI ? 1 - costs.w : 1;
@@ -323,7 +327,8 @@ TEST(Simulate, IsTheDefinition) {
       for (const OperationCosts& costs : kCosts) {
         const auto timeline = compiled.simulate(costs);
         ASSERT_TRUE(timeline) << name << " " << p << " " << m << compiled.told();
-        // Copy 1 of `dual_pipe` has its own microbatches, so stage and microbatch say which operation it is.
+        // Copy 1 of `dual_pipe` has its own microbatches, so stage and microbatch say which
+        // operation it is.
         const Slow slow(compiled.orders(), costs);
         const std::string what = std::string(name) + " " + std::to_string(p) + " " + std::to_string(m) + " f=" + std::to_string(costs.f);
         EXPECT_NEAR(timeline->makespan, slow.makespan, kExact) << what;
@@ -368,7 +373,8 @@ TEST(Simulate, TimelinesAreWhatTheirHeaderSays) {
       EXPECT_FALSE(timeline->messages.empty());
       for (const Timeline::Curve& curve : timeline->curves) {
         for (std::uint32_t i = curve.first + 1; i < curve.end; ++i) EXPECT_LT(timeline->curve_time[i - 1], timeline->curve_time[i]);
-        EXPECT_TRUE(curve.cls || std::abs(timeline->curve_value[curve.end - 1]) < kExact);  // kept activations were released
+        // Kept activations were released.
+        EXPECT_TRUE(curve.cls || std::abs(timeline->curve_value[curve.end - 1]) < kExact);
       }
     }
   }
@@ -430,7 +436,8 @@ TEST(Simulate, ActivationsGoToTheRankOfTheBackward) {
   EXPECT_EQ(timeline->ranks[1].peak, 2);
 }
 
-/// Messages of a second, work of no time: the first rank makes two, then each waits until the one before the last has left its bytes.
+/// Messages of a second, work of no time: the first rank makes two, then each waits until the one
+/// before the last has left its bytes.
 TEST(Simulate, RoomIsWhatAMessageOnItsWayStillHolds) {
   for (const int m : {3, 4, 7}) {
     Compiled compiled("gpipe", "", sizes(2, m), dag::Level::planned);

@@ -78,7 +78,8 @@ bool take_claim(std::string_view text, Finding& finding) {
   return true;
 }
 
-// In an expectation comment the text after the slashes starts with `^` or `@`; every other comment is none.
+// In an expectation comment the text after the slashes starts with `^` or `@`; every other comment
+// is none.
 bool looks_like_expectation(std::string_view line) {
   const std::size_t start = line.find_first_not_of(" \t");
   if (start == std::string_view::npos || !line.substr(start).starts_with("//")) return false;

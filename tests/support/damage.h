@@ -10,7 +10,8 @@
 
 namespace piper::test {
 
-/// Words (letters, digits, `_` and `.`), strings with their quotes, blanks, and single signs; joined they are the text again.
+/// Words (letters, digits, `_` and `.`), strings with their quotes, blanks, and single signs;
+/// joined they are the text again.
 std::vector<std::string> tokens_of(const std::string& text);
 
 struct Damage {

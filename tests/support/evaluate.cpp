@@ -91,10 +91,14 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::cast: case Op::broadcast: case Op::permute: return x[0];
     case Op::fill: return attrs.scalar;
     // Evaluated by `evaluate_op` itself.
-    case Op::dropout: case Op::iota: case Op::sum: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax:
-    case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
-    case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:
-    case Op::rename: case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: break;
+    // clang-format off
+    case Op::dropout: case Op::iota: case Op::sum: case Op::max: case Op::max_grad:
+    case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
+    case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad:
+    case Op::cross_entropy: case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad:
+    case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::rename:
+    case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: break;
+    // clang-format on
   }
   assert(false && "no pointwise op");
   return 0;
@@ -122,7 +126,8 @@ void rotary(std::span<const Array> in, Array& y, Symbol dim) {
   });
 }
 
-/// Ops along the dimension dims[0], one row at a time: `x` and `dy` (empty without) are the rows of the operands.
+/// Ops along the dimension dims[0], one row at a time: `x` and `dy` (empty without) are the rows of
+/// the operands.
 std::vector<double> along(Op op, const std::vector<double>& x, const std::vector<double>& dy, double epsilon) {
   const auto n = static_cast<double>(x.size());
   std::vector<double> y(x.size());

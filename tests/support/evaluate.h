@@ -1,7 +1,9 @@
 #pragma once
-// The reference evaluator of tensor graphs: one plain loop per op over named coordinates, slow and simple.
+// The reference evaluator of tensor graphs: one plain loop per op over named coordinates, slow and
+// simple.
 //
-// It shares no code with the backend or the runtime. Arithmetic is in double; results of f32 type are rounded to f32 after each op.
+// It shares no code with the backend or the runtime. Arithmetic is in double; results of f32 type
+// are rounded to f32 after each op.
 //
 //   Evaluator evaluate(graph);
 //   evaluate.set(x, {type, numbers});

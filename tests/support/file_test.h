@@ -1,15 +1,15 @@
 #pragma once
 // A test is a file: every file of a testdata folder becomes a GoogleTest case.
 //
-// Guarantees: cases are sorted by path and named after it (`dag/two_stages`); a folder without a matching file is a
-// failing case, so that a misspelt folder cannot pass.
+// Guarantees: cases are sorted by path and named after it (`dag/two_stages`); a folder without a
+// matching file is a failing case, so that a misspelt folder cannot pass.
 //
 //   PIPER_FILE_TEST(Dag, "tests/ir/testdata/dag", ".pir", [](const FileTest& test) {
 //     expect_golden(test.beside(".out"), print(parse(test.text)));
 //   });
 //
-// `tests/ir/testdata/dag/two_stages.pir` and `two_stages.out` are then input and golden; outputs of a test use another
-// extension than its inputs.
+// `tests/ir/testdata/dag/two_stages.pir` and `two_stages.out` are then input and golden; outputs of
+// a test use another extension than its inputs.
 
 #include <functional>
 #include <string>

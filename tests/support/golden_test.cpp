@@ -8,7 +8,8 @@
 namespace piper::test {
 namespace {
 
-// Switches updating for one scope: these tests need both ways, whatever the program was started with.
+// Switches updating for one scope: these tests need both ways, whatever the program was started
+// with.
 class Updating {
  public:
   explicit Updating(bool on) : before_(updating()) { set_updating(on); }

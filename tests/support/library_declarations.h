@@ -1,5 +1,6 @@
 #pragma once
-// The schedules and models of the standard library, as its files declare them: tests that loop over these cover a new file without a line of C++.
+// The schedules and models of the standard library, as its files declare them: tests that loop over
+// these cover a new file without a line of C++.
 
 #include <string>
 #include <string_view>

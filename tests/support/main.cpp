@@ -1,4 +1,5 @@
-// The `main` of every test program. Flags beside GoogleTest's: `--update` (goldens), `--seed=N`, `--cases=N`.
+// The `main` of every test program. Flags beside GoogleTest's: `--update` (goldens), `--seed=N`,
+// `--cases=N`.
 
 #include <gtest/gtest.h>
 

@@ -40,8 +40,9 @@ std::vector<Symbol> names(Context& context, std::string_view text) {
   return symbols;
 }
 
-/// How far the numbers of an op's operands go. Drawn is a mix: small ones, moderate ones, and ones up to `most`, so that an op that saturates
-/// or bends anywhere below it is met on both sides. An op without a row has the default.
+/// How far the numbers of an op's operands go. Drawn is a mix: small ones, moderate ones, and ones
+/// up to `most`, so that an op that saturates or bends anywhere below it is met on both sides. An
+/// op without a row has the default.
 struct Reach {
   Op op;
   double most = 8;
@@ -49,7 +50,9 @@ struct Reach {
   double divisor = 0;       // the second operand stands no closer to 0
 };
 constexpr Reach kReaches[] = {
-    {.op = Op::exp, .most = 6},  // beyond, one element hides the differences of all others; runtime/kernel_math.h is tested alone
+    // Beyond, one element hides the differences of all others; runtime/kernel_math.h is tested
+    // alone.
+    {.op = Op::exp, .most = 6},
     {.op = Op::log, .most = 30, .positive = true},
     {.op = Op::sqrt, .most = 30, .positive = true},
     {.op = Op::rsqrt, .most = 30, .positive = true},
@@ -61,7 +64,8 @@ constexpr Reach kReaches[] = {
     {.op = Op::softplus, .most = 40},
     {.op = Op::silu, .most = 40},
     {.op = Op::silu_grad, .most = 40},
-    {.op = Op::log_softmax_grad, .most = 4},  // it takes exponentials of logarithms of probabilities
+    // It takes exponentials of logarithms of probabilities.
+    {.op = Op::log_softmax_grad, .most = 4},
     {.op = Op::attend, .most = 3},            // scores are products of two
     {.op = Op::attend_grad, .most = 3},
 };
@@ -73,7 +77,8 @@ Reach reach_of(Op op) {
   return {.op = op};
 }
 
-/// A fifth of the numbers near 0, a fifth up to 1.5, the rest up to `most`; none closer than 0.05 to zero.
+/// A fifth of the numbers near 0, a fifth up to 1.5, the rest up to `most`; none closer than 0.05
+/// to zero.
 double mixed(Random& random, double most) {
   const double kind = random.unit(), sign = random.chance(0.5) ? 1 : -1;
   const double bound = kind < 0.2 ? 0.2 : kind < 0.4 ? 1.5 : most;

@@ -1,8 +1,8 @@
 #pragma once
 // Runs a program and collects its output.
 //
-// Guarantees: the program and all its children are dead when `run_process` returns; a program that exceeds its limit is killed, and `timed_out` is set. The
-// child's standard input is empty.
+// Guarantees: the program and all its children are dead when `run_process` returns; a program that
+// exceeds its limit is killed, and `timed_out` is set. The child's standard input is empty.
 //
 //   const ProcessResult result = run_process({program_path("piper"), "check", "a.pipe"});
 //   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -15,7 +15,8 @@
 namespace piper::test {
 
 struct ProcessOptions {
-  std::vector<std::pair<std::string, std::string>> environment;  // set in addition to the test's own
+  // Set in addition to the test's own.
+  std::vector<std::pair<std::string, std::string>> environment;
   std::string working_directory;                                  // empty: the test's own
   std::chrono::milliseconds limit{60'000};
 };

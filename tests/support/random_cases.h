@@ -1,9 +1,10 @@
 #pragma once
-// Random cases for tests of laws: each case has its own seed, and a failure names the one that repeats it.
+// Random cases for tests of laws: each case has its own seed, and a failure names the one that
+// repeats it.
 //
-// Guarantees: the same seed gives the same case on every machine (no distribution of the standard library is used).
-// The first case that fails ends the test. Without flags the cases are the same in every run; `--seed=N` starts
-// elsewhere, `--cases=N` replaces the number of cases.
+// Guarantees: the same seed gives the same case on every machine (no distribution of the standard
+// library is used). The first case that fails ends the test. Without flags the cases are the same
+// in every run; `--seed=N` starts elsewhere, `--cases=N` replaces the number of cases.
 //
 //   for_each_case(200, [](Random& random) {
 //     const Program program = random_program(random);
@@ -48,7 +49,8 @@ class Random {
   std::uint64_t state_;
 };
 
-/// Runs `body` on `count` cases; a failure shows the case's number and the flags that repeat it alone.
+/// Runs `body` on `count` cases; a failure shows the case's number and the flags that repeat it
+/// alone.
 void for_each_case(int count, const std::function<void(Random&)>& body);
 
 /// The start and the number of the cases, from the command line. `count` 0: the number in the test.

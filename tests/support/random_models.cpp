@@ -37,7 +37,8 @@ class ModelWriter {
   }
 
  private:
-  // ---- expressions ---------------------------------------------------------------------------------------------------
+  // ---- expressions
+  // ---------------------------------------------------------------------------------------------------
 
   std::string activation(const std::string& x) { return random_.pick(std::vector<std::string>{"tanh", "sigmoid", "gelu", "silu", "softplus", "relu", "sin", "cos"}) + "(" + x + ")"; }
   std::string normal() { return " = " + random_.pick(std::vector<std::string>{"normal(0.4)", "uniform(0.6)", "normal(0.2)"}) + "\n"; }
@@ -73,7 +74,8 @@ class ModelWriter {
     }
   }
 
-  // ---- functions -----------------------------------------------------------------------------------------------------
+  // ---- functions
+  // -----------------------------------------------------------------------------------------------------
 
   std::string declare(const std::string& kind, const std::string& params, const std::string& body) {
     const std::string name = kind + number(next_function_++);
@@ -134,7 +136,8 @@ class ModelWriter {
     }
   }
 
-  // ---- the outermost model -------------------------------------------------------------------------------------------
+  // ---- the outermost model
+  // -------------------------------------------------------------------------------------------
 
   struct Value {
     std::string name;
@@ -165,7 +168,8 @@ class ModelWriter {
     const std::uint64_t kind = random_.below(3);
     if (sequence_ && kind < 2) {
       input("tokens: i64[batch, seq]", true);
-      const std::string along = random_.chance(0.5) ? "seq" : "spot";  // the call renames the second
+      // The call renames the second.
+      const std::string along = random_.chance(0.5) ? "seq" : "spot";
       functions_ += "model embed(tokens: i64[batch, " + along + "], size: int) -> tensor[batch, " + along + ", wide: size] {\n    weight table[vocab: " + number(classes_) +
                     ", wide: size] = normal(0.5)\n" + (kind == 0 ? "    weight position[" + along + ", wide] = normal(0.2)\n" : "") + "    return lookup(table, tokens)" +
                     (kind == 0 ? " + position" : "") + "\n}\n";
@@ -188,7 +192,8 @@ class ModelWriter {
     if (!integers_) add(call(layers_.front(), use()));  // something to train
   }
 
-  /// The newest value joined with the one that all steps read, as layers of a decoder join theirs with the result of the encoder.
+  /// The newest value joined with the one that all steps read, as layers of a decoder join theirs
+  /// with the result of the encoder.
   void read_memory() {
     if (reader_.empty()) reader_ = join();
     values_.back().used = true;

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// One operation: a piece of a region in one pass and instance, or all that is on one rank, or the one message that they send, or the one reduction of their gradients.
+/// One operation: a piece of a region in one pass and instance, or all that is on one rank, or the
+/// one message that they send, or the one reduction of their gradients.
 struct Operation {
   Pass pass = Pass::F;
   std::string work;  // `stage[0] mb[1]`
@@ -106,7 +107,8 @@ class OrderDrawer {
     return dag.mesh.axes[axis].size == 1 ? 0 : dag.device_sets[node.devices].at[axis];
   }
 
-  /// An order that names every `BW`, in any sequence, shows which backwards are split. No order names those of unclaimed ranks.
+  /// An order that names every `BW`, in any sequence, shows which backwards are split. No order
+  /// names those of unclaimed ranks.
   void name_halves(const dag::Dag& dag, std::size_t axis, directive::Strategy& strategy) {
     directive::Order order;
     const LocId loc;
@@ -131,7 +133,8 @@ class OrderDrawer {
     if (!order.ops.empty()) strategy.directives.push_back(std::move(order));
   }
 
-  /// A vertex per operation and per other unit of the work graph. `coarsen`: some ranks name everything that is on them.
+  /// A vertex per operation and per other unit of the work graph. `coarsen`: some ranks name
+  /// everything that is on them.
   bool contract(const dag::Dag& dag, std::size_t axis, bool coarsen) {
     const passes::WorkGraph graph(dag);
     operations_.clear();
@@ -148,7 +151,8 @@ class OrderDrawer {
     for (const dag::Node& node : dag.nodes) {
       if (runs_body(node.kind) && node.pass == Pass::BI) halves.emplace(node.chunk, node.instance);
     }
-    const bool again_named = random_.chance(0.5);  // else recomputation runs directly before its backward
+    // Else recomputation runs directly before its backward.
+    const bool again_named = random_.chance(0.5);
     std::map<std::tuple<std::int32_t, Pass, dag::ChunkId, dag::Instance>, std::uint32_t> vertices;
     std::vector<std::uint32_t> vertex_of(graph.units());
     std::set<std::uint32_t> again;
@@ -198,8 +202,9 @@ class OrderDrawer {
     return true;
   }
 
-  /// Orders that hold even if no value flows: F of an instance, then its B or BI, then its BW; and if a forward reads another's result, their backwards follow
-  /// each other the other way around. Read from each instance separately.
+  /// Orders that hold even if no value flows: F of an instance, then its B or BI, then its BW; and
+  /// if a forward reads another's result, their backwards follow each other the other way around.
+  /// Read from each instance separately.
   template <typename VertexOf>
   void order_passes(const dag::Dag& dag, VertexOf vertex_of) {
     std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, dag::NodeId> nodes;
@@ -250,12 +255,14 @@ class OrderDrawer {
     for (Operation& operation : operations_) operation.gathers = !operation.region.empty() && reads.contains(operation.vertex);
   }
 
-  /// Gathers, somewhere before the work that they are for: of single operations, or one of all of a region's in a pass from there on. `prefetch` keeps the first to itself.
+  /// Gathers, somewhere before the work that they are for: of single operations, or one of all of a
+  /// region's in a pass from there on. `prefetch` keeps the first to itself.
   void name_gathers() {
     std::vector<Operation> all;
     const auto first = std::find_if(operations_.begin(), operations_.end(), [](const Operation& operation) { return operation.gathers; });
     const std::size_t from = ahead_ ? static_cast<std::size_t>(first - operations_.begin()) + 1 : 0;
-    std::set<std::tuple<std::int32_t, Pass, std::string>> whole, some;  // regions of which all is named, or something
+    // Regions of which all is named, or something.
+    std::set<std::tuple<std::int32_t, Pass, std::string>> whole, some;
     std::set<std::uint32_t> named;                                      // operations
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       const Operation& work = operations_[i + random_.below(std::min<std::size_t>(operations_.size() - i, 6))];
@@ -275,10 +282,12 @@ class OrderDrawer {
     operations_ = std::move(all);
   }
 
-  /// Communication that is issued where the walk comes to it and not as soon as it can be: messages of operations that send one, and reductions of regions whose whole
-  /// backwards on a rank share one.
+  /// Communication that is issued where the walk comes to it and not as soon as it can be: messages
+  /// of operations that send one, and reductions of regions whose whole backwards on a rank share
+  /// one.
   void name_communication(const dag::Dag& dag, const passes::WorkGraph& graph, const std::vector<std::uint32_t>& vertex_of) {
-    std::map<std::uint32_t, std::set<std::uint32_t>> sends, reductions;  // by the operation that makes their values
+    // By the operation that makes their values.
+    std::map<std::uint32_t, std::set<std::uint32_t>> sends, reductions;
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
       const dag::Node& node = dag.nodes[i];
       const bool reduces = node.reduces_gradients();
@@ -335,7 +344,8 @@ class OrderDrawer {
         if (--waits[reader] == 0) ready.push_back(reader);
       }
     }
-    if (order.size() != readers_.size()) return false;  // chunks of two operations need each other both ways
+    // Chunks of two operations need each other both ways.
+    if (order.size() != readers_.size()) return false;
     position_.assign(order.size(), 0);
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
     std::sort(operations_.begin(), operations_.end(), [&](const Operation& a, const Operation& b) { return position_[a.vertex] < position_[b.vertex]; });
@@ -405,9 +415,11 @@ class OrderDrawer {
     return steps;
   }
 
-  // ---- text ----------------------------------------------------------------------------------------------------------
+  // ---- text
+  // ----------------------------------------------------------------------------------------------------------
 
-  /// One cursor's view of a rank: its list, and the queue of weight gradients that it shares with all others.
+  /// One cursor's view of a rank: its list, and the queue of weight gradients that it shares with
+  /// all others.
   struct Cursors {
     std::map<std::string, std::string> of_region;  // by region, or by "" for all: the cursor's name
     bool one = false;
@@ -476,7 +488,8 @@ class OrderDrawer {
     std::vector<std::string> lines;
     Cursors cursors;
     if (form >= 3) text = cursor_text(steps, cursors, indent);
-    std::deque<std::pair<std::string, std::string>> queue;  // pending `BW`: work and the cursor that made it
+    // Pending `BW`: work and the cursor that made it.
+    std::deque<std::pair<std::string, std::string>> queue;
     for (const Step& step : steps) {
       std::string line;
       for (const std::vector<Operation>& member : step) {
@@ -513,7 +526,8 @@ class OrderDrawer {
     return text;
   }
 
-  /// Declares a cursor per region, or one for all if forwards and backwards on this rank have the same regions.
+  /// Declares a cursor per region, or one for all if forwards and backwards on this rank have the
+  /// same regions.
   std::string cursor_text(const std::vector<Step>& steps, Cursors& cursors, const std::string& indent) {
     cursors.one = random_.chance(0.4);
     struct Lists {

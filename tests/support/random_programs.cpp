@@ -82,11 +82,13 @@ class ProgramMaker {
     const std::string clip = bound.empty() ? "" : ", clip: " + bound;
     std::string optimizer;
     if (random_.chance(0.4)) {
-      // Losses have no bound and gradients reach hundreds: larger steps would make a model diverge, where rounding grows without bound.
+      // Losses have no bound and gradients reach hundreds: larger steps would make a model diverge,
+      // where rounding grows without bound.
       const bool short_steps = bound.empty() || bound == "100.0";
       optimizer = "sgd(lr: " + rate(shape, short_steps) + (random_.chance(0.6) ? ", momentum: 0.9" : "") + (random_.chance(0.5) ? ", weight_decay: 0.01" : "") + clip + ")";
     } else {
-      // If gradients are rounding noise around zero, their sign would decide whole steps of size lr; a large eps treats them as zero.
+      // If gradients are rounding noise around zero, their sign would decide whole steps of size
+      // lr; a large eps treats them as zero.
       optimizer = "adamw(lr: " + rate(shape, false) + (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" + (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
     }
     return "    optim: " + optimizer + "\n    steps: 3\n    dtype: " + options_.dtype + "\n    seed:  " + number(random_.below(1u << 31)) + "\n";
@@ -136,14 +138,16 @@ class ProgramMaker {
       for (std::size_t i = 0; i < settings.size(); ++i) text += (i == 0 ? " with " : ", ") + settings[i];
       return text + "\n";
     };
-    // State, gradients and parameters whole, or cut over all axes, or over one of them alone.
-    // Loose work that marked stages take in stays outside where an order names it, as orders drawn from units would.
+    // State, gradients and parameters whole, or cut over all axes, or over one of them alone. Loose
+    // work that marked stages take in stays outside where an order names it, as orders drawn from
+    // units would.
     const std::uint32_t zero = random_.chance(0.3) ? 0 : between(1, marked_ ? 1 : 3);
     if (over.size() > 1 && zero > 0 && random_.chance(0.5)) return line(over.front(), zero) + line(over.back(), 0);
     return line(over.front() + (over.size() > 1 ? ", " + over.back() : ""), zero);
   }
 
-  /// Adds lines that run forwards again, offload and freeze weights, where there is something to run again, to offload or to freeze.
+  /// Adds lines that run forwards again, offload and freeze weights, where there is something to
+  /// run again, to offload or to freeze.
   std::string with_treatments(std::string source) {
     const auto add = [&](const std::string& line) {
       std::string longer = with_line(source, line);

@@ -1,11 +1,14 @@
 #pragma once
 // Random legal programs as `.pipe` text, read by the front end.
 //
-// Guarantees: the same stream gives the same text; every program compiles and trains, in f64 unless asked otherwise, on synthetic data whose samples all
-// differ. Models (random_models.h) have chains, skips, branches, shared weights and one to three losses; they are partitioned by cost, by sizes or at their
-// marks, or placed call by call. Placements are lines, loops, V shapes, uneven, per instance, with a separate pass, in two copies; samples are split into
-// microbatches and over one or two axes of replicas, gradients go in buckets of any size. With `order`, each rank runs one of all legal linearisations of its
-// work (random_orders.h). Optimizers, learning rates, clipping, streams, windows, recomputation and frozen parameters are random, too.
+// Guarantees: the same stream gives the same text; every program compiles and trains, in f64 unless
+// asked otherwise, on synthetic data whose samples all differ. Models (random_models.h) have
+// chains, skips, branches, shared weights and one to three losses; they are partitioned by cost, by
+// sizes or at their marks, or placed call by call. Placements are lines, loops, V shapes, uneven,
+// per instance, with a separate pass, in two copies; samples are split into microbatches and over
+// one or two axes of replicas, gradients go in buckets of any size. With `order`, each rank runs
+// one of all legal linearisations of its work (random_orders.h). Optimizers, learning rates,
+// clipping, streams, windows, recomputation and frozen parameters are random, too.
 //
 //   const RandomProgram program = random_program(context, random);
 //   SCOPED_TRACE(program.source);
@@ -25,7 +28,8 @@ struct RandomProgram {
 };
 
 struct RandomProgramOptions {
-  bool order = true;       // most programs have one; without, the compiler chooses the default order
+  // Most programs have one; without, the compiler chooses the default order.
+  bool order = true;
   bool halves = true;      // some backwards are split into BI and BW
   bool dropout = true;     // some models draw random numbers
   bool streams = true;     // some put communication on separate streams
@@ -35,7 +39,8 @@ struct RandomProgramOptions {
 
 RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options = {});
 
-/// The only train of a text, through parser, analysis and lowering; fails the test, with an empty model, if there is a diagnostic of any kind.
+/// The only train of a text, through parser, analysis and lowering; fails the test, with an empty
+/// model, if there is a diagnostic of any kind.
 RandomProgram read_program(Context& context, std::string source);
 /// The text with one more line in its train.
 std::string with_line(const std::string& source, const std::string& line);

@@ -77,7 +77,8 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
   for (const NodeId member : comm.members) {
     const Node& other = dag_.node(member);
     if (dag_.inputs_of(other).empty()) continue;  // it takes the sum alone
-    // The devices of the member set that agree with this one on all whole axes except those that join.
+    // The devices of the member set that agree with this one on all whole axes except those that
+    // join.
     for (std::uint64_t device = 0; device < dag_.mesh.devices(); ++device) {
       const std::vector<std::uint32_t> there = coordinates_of(dag_.mesh, device), here = coordinates_of(dag_.mesh, partner(other.devices, rank));
       if (!dag_.device_sets[other.devices].contains_device(there)) continue;
@@ -97,7 +98,8 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
   return sum;
 }
 
-/// The elements of a parameter's gradient that this device keeps: all, or where the state of its bucket is cut those of its block.
+/// The elements of a parameter's gradient that this device keeps: all, or where the state of its
+/// bucket is cut those of its block.
 std::vector<double> DagRun::own_shard(const Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const {
   if (!bucket.sharded()) return gradient;
   const BucketLayout layout = bucket_layout(dag_, bucket);
@@ -163,7 +165,8 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::accumulate:
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(sum(node, i, rank));
       break;
-    case NodeKind::reduce_scatter: {  // every member has the whole sum here; of cut gradients as one value, end to end
+    // Every member has the whole sum here; of cut gradients as one value, end to end.
+    case NodeKind::reduce_scatter: {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         Array sum = all_reduce(node, i, rank);

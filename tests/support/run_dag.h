@@ -1,9 +1,11 @@
 #pragma once
-// Runs one step of a training DAG at level communicating (or later) on every device of its mesh, with the reference evaluator: slow and simple, in data order
-// only, so it defines the meaning of a DAG.
+// Runs one step of a training DAG at level communicating (or later) on every device of its mesh,
+// with the reference evaluator: slow and simple, in data order only, so it defines the meaning of a
+// DAG.
 //
-// Guarantees: a value is computed per device; messages, reductions and gathers read the devices that the DAG pairs; a missing edge, a value of
-// another type than its port, and a cycle of data end the test.
+// Guarantees: a value is computed per device; messages, reductions and gathers read the devices
+// that the DAG pairs; a missing edge, a value of another type than its port, and a cycle of data
+// end the test.
 //
 //   DagRun run(dag, inputs, params);
 //   run.gradient(param, home, rank)      run.loss(LossId(0))      run.norm()

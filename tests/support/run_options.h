@@ -1,5 +1,6 @@
 #pragma once
-// Options with which tests run programs: the runtime's own loops, arenas poisoned and guarded at their ends, and a short limit for a rank that hangs.
+// Options with which tests run programs: the runtime's own loops, arenas poisoned and guarded at
+// their ends, and a short limit for a rank that hangs.
 
 #include "runtime/options.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 // Models and strategies for tests, built by hand: the input that the front end gives to the passes.
 //
-// Guarantees: the same arguments give the same model; every directive has its own location in `sample.pipe`, one line each in the order of the calls, so that
-// diagnostics can be distinguished.
+// Guarantees: the same arguments give the same model; every directive has its own location in
+// `sample.pipe`, one line each in the order of the calls, so that diagnostics can be distinguished.
 //
 //   Context context;
 //   tensor::Graph model = small_gpt(context, {.layers = 4, .batch = 16});
@@ -29,11 +29,12 @@ struct MlpSize {
   std::int64_t batch = 16, dim = 8, hidden = 12;
   tensor::DType dtype = tensor::DType::f64;
 };
-/// `mlp { layer[i] { up, gelu, down } }`, residual, and a squared error per element against `target`.
+/// `mlp { layer[i] { up, gelu, down } }`, residual, and a squared error per element against
+/// `target`.
 tensor::Graph mlp_chain(Context& context, const MlpSize& size = {});
 
-/// `line { layer[i] { w } }`: a product each, and a squared error per element against `target`: the smallest model with stages, messages and gradients, whose
-/// texts fit a screen.
+/// `line { layer[i] { w } }`: a product each, and a squared error per element against `target`: the
+/// smallest model with stages, messages and gradients, whose texts fit a screen.
 tensor::Graph products(Context& context, std::uint32_t layers, std::int64_t batch);
 
 struct GptSize {
@@ -53,14 +54,16 @@ struct TowersSize {
   tensor::DType dtype = tensor::DType::f64;
   bool tied = false;  // both towers share the first weight
 };
-/// `towers { left { layer[i] }, right { layer[i] }, join }`: two branches and a logistic loss per sample on their dot product.
+/// `towers { left { layer[i] }, right { layer[i] }, join }`: two branches and a logistic loss per
+/// sample on their dot product.
 tensor::Graph two_towers(Context& context, const TowersSize& size = {});
 
-/// `tasks { first { w, square }, second { w, square } }`: two independent inputs and losses; tied: one weight.
+/// `tasks { first { w, square }, second { w, square } }`: two independent inputs and losses; tied:
+/// one weight.
 tensor::Graph two_tasks(Context& context, bool tied, std::int64_t batch = 8);
 
-/// Samples that depend on each other by an operation over the batch; `sum`: minus their mean, `contract`: times a sum of products over them, `rename`: compared
-/// with all others.
+/// Samples that depend on each other by an operation over the batch; `sum`: minus their mean,
+/// `contract`: times a sum of products over them, `rename`: compared with all others.
 tensor::Graph coupled_model(Context& context, tensor::Op by);
 
 // ---- strategies
@@ -86,7 +89,8 @@ class StrategyBuilder {
   /// One operation per call on the last rank started.
   StrategyBuilder& rank(const std::vector<Index>& fixed);
   StrategyBuilder& op(Pass pass, std::vector<Index> coordinates, directive::CommClass part = directive::CommClass::none);
-  /// 1F1B of `stages` stages over the first mesh axis, `microbatches` each; with `halves` the backward is BI then BW.
+  /// 1F1B of `stages` stages over the first mesh axis, `microbatches` each; with `halves` the
+  /// backward is BI then BW.
   StrategyBuilder& one_f_one_b(std::uint32_t stages, std::uint32_t microbatches, bool halves = false);
   /// partition, split and place of a line: stage s on coordinate s of the first axis.
   StrategyBuilder& line(std::uint32_t stages, std::uint32_t microbatches);

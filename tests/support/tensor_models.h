@@ -1,5 +1,6 @@
 #pragma once
-// Small models built by hand: the forward graphs that tests of differentiation, text and bodies use.
+// Small models built by hand: the forward graphs that tests of differentiation, text and bodies
+// use.
 
 #include <string>
 #include <vector>
@@ -15,14 +16,17 @@ struct ModelSize {
   tensor::DType dtype = tensor::DType::f64;
 };
 
-/// Token and position embeddings, pre-norm blocks with attention and gelu, tied head, cross entropy. `%tokens`, `%targets`.
+/// Token and position embeddings, pre-norm blocks with attention and gelu, tied head, cross
+/// entropy. `%tokens`, `%targets`.
 tensor::Graph gpt_model(Context& context, const ModelSize& size);
 /// Three layers, a squared error per sample. `%x`, `%y`.
 tensor::Graph mlp_model(Context& context, const ModelSize& size);
-/// Two towers over shared weights, a per-sample margin loss and a second loss on one tower. `%left`, `%right`.
+/// Two towers over shared weights, a per-sample margin loss and a second loss on one tower.
+/// `%left`, `%right`.
 tensor::Graph two_tower_model(Context& context, const ModelSize& size);
 
-/// Random numbers for all inputs (class numbers below `vocab`; every sample different) and parameters.
+/// Random numbers for all inputs (class numbers below `vocab`; every sample different) and
+/// parameters.
 std::vector<Array> random_leaves(const tensor::Graph& graph, const ModelSize& size, Random& random);
 /// The leaves in graph order: inputs, then parameters.
 std::vector<tensor::ValueId> leaves(const tensor::Graph& graph);

@@ -12,7 +12,8 @@
 
 namespace piper::test {
 
-/// `error` is empty, or names the line that is no edit, or whose text to remove occurs not at all or several times.
+/// `error` is empty, or names the line that is no edit, or whose text to remove occurs not at all
+/// or several times.
 std::string edited(std::string text, std::string_view edits, std::string& error);
 
 }  // namespace piper::test

@@ -12,7 +12,8 @@ TEST(TextEdit, ReplacesDeletesAndMoves) {
     const char *edits, *result;
   } kRows[] = {
       {"- role a\n+ role b\n", "stream a\nstream b\nrole b on stream a\n"},
-      {"- stream a\n+ stream c\n", "stream c\nstream b\nrole a on stream a\n"},  // the line, though the text stands in another one too
+      // The line, though the text stands in another one too.
+      {"- stream a\n+ stream c\n", "stream c\nstream b\nrole a on stream a\n"},
       {"- stream b\n", "stream a\nrole a on stream a\n"},
       {"- stream b\n+ stream b\n+ stream c\n", "stream a\nstream b\nstream c\nrole a on stream a\n"},
       {"- stream b\n- role a on stream a\n+ role a on stream a\n+ stream b\n", "stream a\nrole a on stream a\nstream b\n"},

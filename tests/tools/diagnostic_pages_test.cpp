@@ -8,8 +8,9 @@
 //   console      commands of the shell, each with lines that it prints, in their order; `...` stands for anything. Under `A confusing case` one of them
 //                prints the page's code
 //
-// A page whose code no example can provoke is listed in tests/diagnostics/codes_without_example.txt with the reason; a block without a kind is not run,
-// so only such pages have any. Comments before a block are those of `page_blocks.h`; `piper explain` shows none of them.
+// A page whose code no example can provoke is listed in tests/diagnostics/codes_without_example.txt
+// with the reason; a block without a kind is not run, so only such pages have any. Comments before
+// a block are those of `page_blocks.h`; `piper explain` shows none of them.
 
 #include <gtest/gtest.h>
 
@@ -79,7 +80,8 @@ std::vector<Command> commands_of(const PageBlock& block) {
   return commands;
 }
 
-/// A page with its code, and the fault of its blocks: empty, or the program that was run with its output.
+/// A page with its code, and the fault of its blocks: empty, or the program that was run with its
+/// output.
 class Page {
  public:
   explicit Page(std::string code) : code_(std::move(code)), blocks_(blocks_of(read_text(page_path(code_)).value_or(""))) {}

@@ -68,7 +68,8 @@ TEST(Help, EveryCommandAnswers) {
   }
 }
 
-// The text has the scratch of an action, its body the required size. One byte less changes nothing else: sizes count in steps of 64.
+// The text has the scratch of an action, its body the required size. One byte less changes nothing
+// else: sizes count in steps of 64.
 TEST(Check, AWorkspaceThatIsTooSmallIsRefused) {
   std::string plan = run_tool({"show", "dag", "tiny.pipe"}, kFiles).out;
   EXPECT_EQ(run_tool({"check", "plan.pir"}, {{"plan.pir", plan}}).exit_code, 0);
@@ -145,7 +146,8 @@ TEST(HeldOut, AMaskedLossIsTheMeanOverAllThatCounts) {
   EXPECT_DOUBLE_EQ(told.getAsObject()->getNumber("held_out_loss").value(), sum / 5);
 }
 
-// The output of `show dag -o` at each level is a program that `check` reads, accepts, and prints again unchanged.
+// The output of `show dag -o` at each level is a program that `check` reads, accepts, and prints
+// again unchanged.
 TEST(DagFile, EveryLevelRoundTrips) {
   const TemporaryFolder folder;
   for (const char* level : {"built", "split", "placed", "communicating", "ordered", "planned"}) {
@@ -195,7 +197,8 @@ TEST(DagFile, EveryMissingActionIsFound) {
   EXPECT_GT(tried, 40u) << shown.out;
 }
 
-// After every pass there is something to see, and the passes that `--print-after` knows are those that run.
+// After every pass there is something to see, and the passes that `--print-after` knows are those
+// that run.
 TEST(PrintAfter, AllShowsEveryPass) {
   const ToolResult shown = run_tool({"check", "tiny.pipe", "--print-after", "all"}, kFiles);
   EXPECT_EQ(shown.exit_code, 0);
@@ -331,7 +334,8 @@ TEST(Train, KeepsMetricsAndFlightRecords) {
   EXPECT_TRUE(std::filesystem::exists(out + "/flight.1"));
 }
 
-// The driver's environment decides how programs are built and where they are kept; the process's own is ignored.
+// The driver's environment decides how programs are built and where they are kept; the process's
+// own is ignored.
 TEST(Train, BuildsAsTheEnvironmentSays) {
   const TemporaryFolder folder;
   const std::string cache = (folder.path() / "cache").string();
@@ -383,7 +387,8 @@ TEST(Environment, KnownVariablesAreNotWarnedOf) {
   EXPECT_EQ(run_tool({"check", "tiny.pipe"}, kFiles, {{"PIPER_THREAD", "2"}}).err, "");
 }
 
-// Two ranks see that the step went wrong, the one its loss, the other its norm; either may be the first.
+// Two ranks see that the step went wrong, the one its loss, the other its norm; either may be the
+// first.
 TEST(Train, ALossThatIsNoNumberEndsTheRun) {
   const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "-D", "rate=1e300"}, kFiles);
   EXPECT_EQ(run.exit_code, 1);
@@ -467,7 +472,9 @@ TEST(Json, InterruptedRunsSaySo) {
 }
 
 /// A model that writes its element type out is compared in f64 as one that leaves it to the train.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those need more address space than any limit leaves
+
+// those need more address space than any limit leaves
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Check, WithoutMemoryEndsInOneMessage) {
   const std::string command = "ulimit -v 130000; exec '" + test::program_path("piper") + "' check zbv -D p=64 -D m=256";
   const test::ProcessResult result = test::run_process({"/bin/sh", "-c", command});

@@ -1,4 +1,5 @@
-// A plugin of the runtime that computes on the threads of ranks and fails on the first thread of the process, where the one-device run calls it.
+// A plugin of the runtime that computes on the threads of ranks and fails on the first thread of
+// the process, where the one-device run calls it.
 #include <unistd.h>
 
 #include "runtime/device/library_calls.h"

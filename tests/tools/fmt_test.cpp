@@ -120,7 +120,8 @@ TEST(Completion, EachChoiceIsTaken) {
   }
   const TemporaryFolder folder;
   for (const std::string_view kind : tools::choices_of(tools::Command::show, 0)) {
-    EXPECT_EQ(shell(folder, "\"$0\" show " + std::string(kind) + " missing.pipe").exit_code, 1) << kind;  // 2: no such kind
+    // 2: no such kind.
+    EXPECT_EQ(shell(folder, "\"$0\" show " + std::string(kind) + " missing.pipe").exit_code, 1) << kind;
   }
 }
 

@@ -1,4 +1,5 @@
-// Folded texts distinguish different contents: one line of random texts, and of the DAG of a program, is changed, and the folded text must change.
+// Folded texts distinguish different contents: one line of random texts, and of the DAG of a
+// program, is changed, and the folded text must change.
 
 #include <gtest/gtest.h>
 

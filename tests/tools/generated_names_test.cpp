@@ -1,4 +1,5 @@
-// A program may use any names for its weights, regions, axes and itself: the generated code compiles.
+// A program may use any names for its weights, regions, axes and itself: the generated code
+// compiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +49,8 @@ Names words_of_headers(const TemporaryFolder& folder) {
   return names;
 }
 
-/// An attention, lookups and a masked loss, so that every kind of call, check and loop nest is there; `names` are weights of one device.
+/// An attention, lookups and a masked loss, so that every kind of call, check and loop nest is
+/// there; `names` are weights of one device.
 std::string program(const Names& names, const std::string& mesh, const std::string& axis, const std::string& train) {
   std::string weights, product;
   for (const std::string& name : names) {

@@ -1,4 +1,5 @@
-// `held_out`: the messages of `train` about it, and its loss as the mean computed by hand from the rows.
+// `held_out`: the messages of `train` about it, and its loss as the mean computed by hand from the
+// rows.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -129,7 +130,8 @@ double of_text(const std::string& text, std::size_t windows) {
 TEST(HeldOut, EachWindowOfATextCountsOnce) {
   const std::string text = "Each window of this text counts once, however many of them there are.";
   for (const std::size_t windows : {1, 3, 4, 6, 9, 22}) {
-    for (const std::size_t rest : {1, 3}) {  // the byte behind the last window, and a part of a window
+    // The byte behind the last window, and a part of a window.
+    for (const std::size_t rest : {1, 3}) {
       const TemporaryFolder folder;
       folder.write("train", text);
       folder.write("rest", text.substr(0, 3 * windows + rest));
@@ -197,7 +199,8 @@ struct Failing {
   std::vector<std::string> said;
 };
 
-/// A failure on held-out data names the position in the data, and the results of training are not lost.
+/// A failure on held-out data names the position in the data, and the results of training are not
+/// lost.
 TEST(HeldOut, AFailureKeepsTheSummary) {
   const char* const squares = "model net() {\n    input x: tensor[batch, dim: 1], y: tensor[batch, dim]\n    weight w[dim] = ones\n    loss mean_squared(x * w, y)\n}\n";
   const char* const labels = "model net() {\n    input x: tensor[batch, class: 2], label: i64[batch]\n    weight w[class] = ones\n    loss cross_entropy(x * w, label)\n}\n";

@@ -1,5 +1,5 @@
-// A plugin of the runtime that presses Ctrl-C once, in the middle of a step: before the matrix product whose element type and number INTERRUPT says, as
-// `f32 1`.
+// A plugin of the runtime that presses Ctrl-C once, in the middle of a step: before the matrix
+// product whose element type and number INTERRUPT says, as `f32 1`.
 #include <atomic>
 #include <csignal>
 #include <cstdlib>

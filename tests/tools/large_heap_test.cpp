@@ -1,4 +1,5 @@
-// Pages that are cleared on another thread: the heap's contents stay, whenever the clearing is started and stopped.
+// Pages that are cleared on another thread: the heap's contents stay, whenever the clearing is
+// started and stopped.
 
 #include "frontend/tools/large_heap.h"
 

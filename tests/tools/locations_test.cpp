@@ -1,4 +1,5 @@
-// Origins of nodes: nodes of a line in a called schedule name that line and its call, not the train.
+// Origins of nodes: nodes of a line in a called schedule name that line and its call, not the
+// train.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +46,8 @@ schedule everything(pp: axis, dp: axis) {
 
 struct LineCase {
   const char* calls;               // each on a separate line, after `data`, `optim` and `steps`
-  const char* made;                // the line of the schedules that makes the nodes: its beginning; of the library: empty
+  // The line of the schedules that makes the nodes: its beginning; of the library: empty.
+  const char* made;
   std::vector<const char*> nodes;  // how their names begin
   int call;                        // which of the calls leads there, counted from 0
 };
@@ -81,7 +83,8 @@ int line_of(const std::string& text, std::string_view beginning) {
   return 0;
 }
 
-/// The lines of the user's file that the location in a line of a text goes through, innermost first.
+/// The lines of the user's file that the location in a line of a text goes through, innermost
+/// first.
 std::vector<int> lines_of(const std::string& node) {
   std::vector<int> lines;
   const std::size_t loc = node.rfind(" loc(");

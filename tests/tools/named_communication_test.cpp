@@ -1,5 +1,5 @@
-// Communication that an order names: its legal positions, and the messages if it stands before the work that makes its values, after the work that reads them,
-// or elsewhere on replicas.
+// Communication that an order names: its legal positions, and the messages if it stands before the
+// work that makes its values, after the work that reads them, or elsewhere on replicas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,8 @@ const Class kClasses[] = {
     {"B stage[1].gather mb[0]", 1, whole, "3", 1, -1, {}, {2, 3}, "P3112"},
 };
 
-/// The position of the operation in the orders of the two replicas of its rank, or in their common one: before that step; none: nowhere.
+/// The position of the operation in the orders of the two replicas of its rank, or in their common
+/// one: before that step; none: nowhere.
 ToolResult check(const Class& one, std::optional<int> first, std::optional<int> second, bool together = false) {
   std::string ranks;
   for (int rank = 0; rank < 2; ++rank) {
@@ -141,7 +142,8 @@ TEST(NamedCommunication, IsToldLikeWork) {
   EXPECT_THAT(reduction.err, HasSubstr("move `B stage[0].reduce` behind `B stage[0] mb[1]`"));
 }
 
-// Members of a group have no order among them: an operation named by one does not stand before the work of another.
+// Members of a group have no order among them: an operation named by one does not stand before the
+// work of another.
 TEST(NamedCommunication, BesideWorkInAGroupWaitsForWhatStandsBeforeTheGroup) {
   const auto order = [](const std::string& steps) {
     return run_tool({"check", "a.pipe"},

@@ -1,4 +1,5 @@
-// One timeline of operations: every command prints the same makespan, bubble and peak, and a change that keeps the order keeps them.
+// One timeline of operations: every command prints the same makespan, bubble and peak, and a change
+// that keeps the order keeps them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +73,8 @@ Figures simulated(const source::FileSystem& files, const std::string& input, con
   return figures_of(*json(output(files, words({"simulate", input}, sizes, options))).getAsObject());
 }
 
-/// How many columns a grid has: each cell is as wide as its longest name in one of them, and a blank.
+/// How many columns a grid has: each cell is as wide as its longest name in one of them, and a
+/// blank.
 std::size_t columns_of(const std::string& grid) {
   std::istringstream lines(grid);
   std::size_t width = 0, columns = 0;
@@ -219,7 +221,8 @@ TEST(OneTimeline, AColumnIsAnOperation) {
       const std::string whole = grid_of(text(0));
       for (const int cut : {1, 2, 3}) {
         EXPECT_EQ(grid_of(text(cut)), whole) << schedule << again << cut;
-        // In a stage of several segments only those whose backward reads their results are recomputed.
+        // In a stage of several segments only those whose backward reads their results are
+        // recomputed.
         if (again.empty()) expect_equal(simulated(train(text(cut)), "t.pipe", {}, {"--stages", "equal"}), simulated(train(text(0)), "t.pipe", {}, {"--stages", "equal"}), schedule);
       }
       expect_one_timeline(train(text(3)), "t.pipe", {}, false);

@@ -1,4 +1,5 @@
-// Messages about ranks that wait for each other: their positions, the grid up to there, and a change that is really legal.
+// Messages about ranks that wait for each other: their positions, the grid up to there, and a
+// change that is really legal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,7 +114,8 @@ Orders written_out(int p, int m) {
   return orders;
 }
 
-// One operation of a legal order is moved at random; after the move in the hint, the order is legal.
+// One operation of a legal order is moved at random; after the move in the hint, the order is
+// legal.
 TEST(OrderCycle, ProposesWhatIsLegal) {
   const std::regex proposal("hint: in the order of `p\\[(\\d+)\\]`, move `([^`]*)` (before|behind) `([^`]*)`\n");
   int proposed = 0;

@@ -1,4 +1,5 @@
-// Orders and grids: the output for a schedule by itself holds with every model, and grids on pages equal the real output.
+// Orders and grids: the output for a schedule by itself holds with every model, and grids on pages
+// equal the real output.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -131,7 +132,8 @@ std::string rows(const std::string& printed) {
   return text;
 }
 
-/// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too, and timelines are no grids. Sessions have their own test.
+/// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too,
+/// and timelines are no grids. Sessions have their own test.
 bool of_another_command(const std::vector<std::string>& lines, std::size_t line) {
   while (line > 0 && !lines[line].starts_with("$ ") && !lines[line].starts_with("piper> ") && !lines[line].starts_with("```")) --line;
   return lines[line].starts_with("piper> ") || (lines[line].starts_with("$ piper ") && !lines[line].starts_with("$ piper show grid "));
@@ -164,7 +166,8 @@ TEST(Grids, PagesShowPrintedGrids) {
       std::istringstream command(above.substr(std::min<std::size_t>(above.size(), 8)));
       std::vector<std::string> words;
       for (std::string word; command >> word;) words.push_back(word);
-      if (words.size() < 3 || words[2].ends_with(".pipe")) continue;  // a program of the page: `Readme` runs those
+      // A program of the page: `Readme` runs those.
+      if (words.size() < 3 || words[2].ends_with(".pipe")) continue;
       std::string shown;
       for (std::size_t k = i; k < lines.size() && lines[k].starts_with("rank "); ++k) shown += lines[k] + "\n";
       EXPECT_EQ(rows(run_tool(words).out), shown) << page << ":" << i + 1;

@@ -21,7 +21,8 @@ std::set<std::string> files_in(const std::filesystem::path& folder) {
   return names;
 }
 
-/// Starts a long train in the background and waits until its first step is kept; `$first` is its process.
+/// Starts a long train in the background and waits until its first step is kept; `$first` is its
+/// process.
 constexpr const char* kFirst =
     "\"$0\" train long.pipe --interpret --out out >first.out 2>first.err & first=$!\n"
     "until [ -s out/metrics.jsonl ]; do kill -0 $first || exit 9; sleep 0.02; done\n";

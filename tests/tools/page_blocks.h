@@ -39,8 +39,9 @@ std::vector<PageBlock> blocks_of(std::string_view page);
 ToolResult check_block(const PageBlock& block, const std::string& format);
 /// The codes in the output of `piper check --format json`.
 std::vector<std::string> codes_of(const ToolResult& result);
-/// The codes of a clean program's block, without expected ones. A warning reports that the reader's own data is missing, which is no fault of the program; and
-/// a block of values or functions alone has nothing to compile, unless declarations around it have a model.
+/// The codes of a clean program's block, without expected ones. A warning reports that the reader's
+/// own data is missing, which is no fault of the program; and a block of values or functions alone
+/// has nothing to compile, unless declarations around it have a model.
 std::vector<std::string> codes_beside_notices(const PageBlock& block);
 
 }  // namespace piper::test

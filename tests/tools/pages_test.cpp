@@ -1,5 +1,6 @@
-// Blocks of pages marked `pipe` are programs: `piper check` compiles each, with the hidden comments before it (`page_blocks.h`). Blocks marked `console` are
-// commands with their output. The schedules of the library are shown and checked as their page says.
+// Blocks of pages marked `pipe` are programs: `piper check` compiles each, with the hidden comments
+// before it (`page_blocks.h`). Blocks marked `console` are commands with their output. The
+// schedules of the library are shown and checked as their page says.
 
 #include <gtest/gtest.h>
 
@@ -85,7 +86,8 @@ TEST(Pages, ShowWhatTheirCommandsPrint) {
   EXPECT_GE(blocks, 15u);
 }
 
-/// The steps of the page `stdlib/README.md`: the schedule of a file is drawn and checked before it stands in the library, and by its name afterwards.
+/// The steps of the page `stdlib/README.md`: the schedule of a file is drawn and checked before it
+/// stands in the library, and by its name afterwards.
 TEST(Library, EveryScheduleIsShownAndCheckedByItsName) {
   const std::vector<LibraryDeclaration> schedules = library_schedules();
   EXPECT_GE(schedules.size(), 7u);

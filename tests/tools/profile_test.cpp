@@ -1,4 +1,5 @@
-// `train --profile`: the costs of a run are those of its program's bodies, and `simulate --costs` takes them.
+// `train --profile`: the costs of a run are those of its program's bodies, and `simulate --costs`
+// takes them.
 #include <gtest/gtest.h>
 
 #include <numeric>

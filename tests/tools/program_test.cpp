@@ -21,7 +21,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The dynamic linker lists every library that a process opens, so none is missed, whenever it is loaded.
+// The dynamic linker lists every library that a process opens, so none is missed, whenever it is
+// loaded.
 TEST(Program, CheckLoadsNoTensorLibrary) {
   ProcessOptions options;
   options.environment = {{"LD_DEBUG", "files"}};
@@ -67,7 +68,8 @@ void expect_metrics(const TemporaryFolder& folder) {
   EXPECT_THAT(metrics, Not(HasSubstr("train tiny")));
 }
 
-/// A train on the bytes of `corpus` with an evaluation, on two devices; `declarations` go before it.
+/// A train on the bytes of `corpus` with an evaluation, on two devices; `declarations` go before
+/// it.
 std::string text_train(const std::string& model, const std::string& declarations = "") {
   return "use std.models.gpt\n"
          "mesh two(d: 2)\n"
@@ -84,7 +86,8 @@ std::string text_train(const std::string& model, const std::string& declarations
 
 constexpr const char* kSmallGpt = "gpt(layers: 1, dim: 16, heads: 2, vocab: 256)";
 
-// A text that can be read only once is read once: by the early check, the run and the bigram model together.
+// A text that can be read only once is read once: by the early check, the run and the bigram model
+// together.
 TEST(Program, DataIsReadOnce) {
   const TemporaryFolder folder;
   folder.write("text.pipe", text_train(kSmallGpt));
@@ -162,7 +165,8 @@ TEST(Program, ClosedStreams) {
   expect_metrics(folder);
 }
 
-/// A model of two matrix products per step, compared with one device until Ctrl-C comes before the one that `when` names.
+/// A model of two matrix products per step, compared with one device until Ctrl-C comes before the
+/// one that `when` names.
 llvm::json::Object interrupted_comparison(const std::string& when, int exit_code, const std::string& words) {
   const TemporaryFolder folder;
   folder.write("products.pipe",
@@ -191,7 +195,8 @@ llvm::json::Object interrupted_comparison(const std::string& when, int exit_code
   return {};
 }
 
-// The step in which Ctrl-C arrives is finished, on both sides; the complete comparisons are reported.
+// The step in which Ctrl-C arrives is finished, on both sides; the complete comparisons are
+// reported.
 TEST(Program, AnInterruptedComparisonSaysSo) {
   const auto expect = [](const std::string& when, std::size_t comparisons, bool interrupted, const std::string& words) {
     const llvm::json::Object told = interrupted_comparison(when, interrupted ? 130 : 0, words);
@@ -205,7 +210,8 @@ TEST(Program, AnInterruptedComparisonSaysSo) {
   expect("f32 12", 2, false, "");  // nothing was left to do
 }
 
-/// A compiler that starts a child, sends the signal once to its parent, and goes on with `afterwards`.
+/// A compiler that starts a child, sends the signal once to its parent, and goes on with
+/// `afterwards`.
 void write_compiler(const TemporaryFolder& folder, const std::string& signal, const std::string& afterwards) {
   const std::string path = folder.write("compiler", "#!/bin/sh\n"
                                                     "if [ \"$1\" = --version ]; then echo compiler; exit 0; fi\n"
@@ -263,7 +269,8 @@ TEST(Program, AnIgnoredCtrlCDoesNotEndTheBuild) {
   EXPECT_THAT(run.out, HasSubstr("3 steps in "));
 }
 
-// A disk that fills while programs are built: whatever could still be written, those of this run are built where there is room.
+// A disk that fills while programs are built: whatever could still be written, those of this run
+// are built where there is room.
 TEST(Program, AFullCacheDisk) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
@@ -278,7 +285,8 @@ TEST(Program, AFullCacheDisk) {
   }
 }
 
-// A limit on the size of files is reported like a full disk, by the writer: the signal of that limit would end the program without a message.
+// A limit on the size of files is reported like a full disk, by the writer: the signal of that
+// limit would end the program without a message.
 TEST(Program, ALimitOnTheSizeOfFilesIsADiagnostic) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);

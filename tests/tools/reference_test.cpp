@@ -47,8 +47,8 @@ TEST(Reference, WrittenElementTypesFollowTheComparison) {
   EXPECT_THAT(run.out, HasSubstr("3 steps in f64"));
 }
 
-// A model that amplifies rounding: two equal values computed in two ways, whose gradients cancel except for rounding. The sums of two devices round differently
-// from one.
+// A model that amplifies rounding: two equal values computed in two ways, whose gradients cancel
+// except for rounding. The sums of two devices round differently from one.
 TEST(Reference, ADifferenceIsSeen) {
   const std::map<std::string, std::string> files = {{"cancel.pipe",
                                                      "mesh pair(d: 2)\n"
@@ -81,7 +81,8 @@ TEST(Reference, ALibraryThatFailsIsToldApart) {
   EXPECT_THAT(run.err, testing::StartsWith("tiny.pipe:5:7: error P6105: the one-device run failed: this thread cannot be served\n"));
 }
 
-// Master weights are optimizer state of narrow parameters: f64 has none to offload, and nothing else to compare.
+// Master weights are optimizer state of narrow parameters: f64 has none to offload, and nothing
+// else to compare.
 TEST(Reference, MastersMayBeOffloaded) {
   std::string source = kTiny;
   source.insert(source.rfind('}'), "    dtype: bf16\n    offload model with what: optimizer\n");
@@ -91,7 +92,8 @@ TEST(Reference, MastersMayBeOffloaded) {
   EXPECT_THAT(run.out, HasSubstr("3 steps in bf16 against the same microbatches"));
 }
 
-// With one sample a relu that rounding turns on changes a gradient by a sixth. That is reported, and no fault: the plan rounds as one device does.
+// With one sample a relu that rounding turns on changes a gradient by a sixth. That is reported,
+// and no fault: the plan rounds as one device does.
 TEST(Reference, RoundingOfNarrowGradientsIsReported) {
   const std::string source =
       "model net(layers: int) {\n"
@@ -125,7 +127,8 @@ TEST(Reference, RoundingOfNarrowGradientsIsReported) {
   EXPECT_THAT(run.out, HasSubstr("largest difference of gradients   1.6e-01"));
 }
 
-// A weight that an operation changes before its use: each replica's contribution to its gradient is rounded separately, as for microbatches.
+// A weight that an operation changes before its use: each replica's contribution to its gradient is
+// rounded separately, as for microbatches.
 TEST(Reference, NarrowGradientsOfReplicasPassOperations) {
   const std::string source =
       "model net() {\n"

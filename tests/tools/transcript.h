@@ -9,7 +9,8 @@
 //   ...
 //   -- exit 0
 //
-// Guarantees: times and speeds are printed as `#`, and a list of the whole library as such; everything else is compared verbatim.
+// Guarantees: times and speeds are printed as `#`, and a list of the whole library as such;
+// everything else is compared verbatim.
 
 #include <filesystem>
 #include <map>
@@ -25,8 +26,9 @@ struct ToolResult {
   std::string out, err;
 };
 
-/// Runs a command line in process: the words after `piper`. `files` lie in memory and hide those of the disk. Matrix products are built in, and output does not
-/// depend on the machine, unless `environment` changes that.
+/// Runs a command line in process: the words after `piper`. `files` lie in memory and hide those of
+/// the disk. Matrix products are built in, and output does not depend on the machine, unless
+/// `environment` changes that.
 ToolResult run_tool(const std::vector<std::string>& words, const std::map<std::string, std::string>& files = {},
                     std::map<std::string, std::string> environment = {}, unsigned columns = 0);  // of the terminal; 0: there is none
 

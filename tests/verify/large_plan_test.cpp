@@ -1,4 +1,5 @@
-// A plan large enough that several threads make and check it: the same plan, and the same diagnostics, every time.
+// A plan large enough that several threads make and check it: the same plan, and the same
+// diagnostics, every time.
 
 #include <gtest/gtest.h>
 

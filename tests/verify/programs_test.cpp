@@ -1,4 +1,5 @@
-// Programs that the compiler makes, random ones included: verify accepts them at every level, and their text reads back.
+// Programs that the compiler makes, random ones included: verify accepts them at every level, and
+// their text reads back.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,8 @@
-// Legal texts of every level pass, and round trip; texts with one thing wrong are refused, with the diagnostics of their golden.
+// Legal texts of every level pass, and round trip; texts with one thing wrong are refused, with the
+// diagnostics of their golden.
 //
-// A wrong text is an `.edit` of a legal one: `base NAME`, then the removed and inserted lines (`tests/support/text_edit.h`).
+// A wrong text is an `.edit` of a legal one: `base NAME`, then the removed and inserted lines
+// (`tests/support/text_edit.h`).
 
 #include <gtest/gtest.h>
 

@@ -127,7 +127,8 @@ class BuiltinCall {
   }
 
   Values elements(const Value& list) { return evaluator_.elements(list, expr_.range, frame_); }
-  /// As the call's result: the analysis knows the common type of the values; a lone list may still mix numbers.
+  /// As the call's result: the analysis knows the common type of the values; a lone list may still
+  /// mix numbers.
   Value convert(Value value) { return evaluator_.convert(std::move(value), sema::type_of(expr_), expr_.range, frame_); }
 
   bool trim(OrderValue& order, const ast::Arg& bound) {

@@ -13,7 +13,8 @@ bool is_written_selector(const ast::Expr& expr) {
     case ast::ExprKind::selector: return true;
     case ast::ExprKind::name: return cast<ast::NameExpr>(expr).referent == ast::Referent::label;
     case ast::ExprKind::index: {
-      // An element of a list is held, a name with indices is written: `stage[0]`, even if a local holds `stage`.
+      // An element of a list is held, a name with indices is written: `stage[0]`, even if a local
+      // holds `stage`.
       const ast::Expr& base = *cast<ast::IndexExpr>(expr).base;
       return !sema::type_of(base).list && (is_written_selector(base) || sema::type_of(base).is(sema::TypeKind::selector));
     }

@@ -1,15 +1,19 @@
 #pragma once
 // Elaboration: evaluates the expressions and statements of a typed program with concrete values.
 //
-// One evaluator lowers one train or schedule. Value statements (`let`, `for`, `if`, ...) are handled here; directives, orders and model
-// statements go to the current builder, which exists exactly where the analysis allows such statements.
+// One evaluator lowers one train or schedule. Value statements (`let`, `for`, `if`, ...) are
+// handled here; directives, orders and model statements go to the current builder, which exists
+// exactly where the analysis allows such statements.
 //
-// After a diagnostic everything unwinds (callers check `failed()` and give up) to the innermost statement of a schedule, train, order or
-// model, or to the rank of an order. That statement is left out, the names it would have given hold no value, and evaluation goes on. Using a name without a
-// value fails too, silently: code that depends on a mistake gives no diagnostics, other code is checked.
+// After a diagnostic everything unwinds (callers check `failed()` and give up) to the innermost
+// statement of a schedule, train, order or model, or to the rank of an order. That statement is
+// left out, the names it would have given hold no value, and evaluation goes on. Using a name
+// without a value fails too, silently: code that depends on a mistake gives no diagnostics, other
+// code is checked.
 //
-// Guarantees: one diagnostic per code and place, however often a loop repeats it; ends within kMaxSteps evaluation steps and kMaxNesting expressions and
-// statements inside each other, calls included, or reports which bound was passed.
+// Guarantees: one diagnostic per code and place, however often a loop repeats it; ends within
+// kMaxSteps evaluation steps and kMaxNesting expressions and statements inside each other, calls
+// included, or reports which bound was passed.
 
 #include <cstdint>
 #include <optional>
@@ -74,7 +78,8 @@ class Evaluator {
   /// The value; none after a failure.
   Value eval(const ast::Expr& expr, Frame& frame);
   Flow execute(const ast::Block& block, Frame& frame);
-  /// Evaluates the body of a function whose frame is bound; gives the result (none if it returns nothing).
+  /// Evaluates the body of a function whose frame is bound; gives the result (none if it returns
+  /// nothing).
   Value run(const sema::Function& function, Frame& frame);
   /// The frame of a call: arguments in the caller's frame, defaults in the callee's.
   Frame bind(const sema::Function& function, const ast::CallExpr& call, Frame& caller);
@@ -91,14 +96,16 @@ class Evaluator {
   DeviceSetId eval_devices(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_selector(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_target(const ast::Target& target, Frame& frame);
-  /// The value converted to the type of its place: if a number is expected, ints become floats or byte counts and axes their sizes; in lists too.
-  /// The analysis allows no other conversion. `range` and `frame` are its location.
+  /// The value converted to the type of its place: if a number is expected, ints become floats or
+  /// byte counts and axes their sizes; in lists too. The analysis allows no other conversion.
+  /// `range` and `frame` are its location.
   Value convert(Value value, sema::Type type, SourceRange range, const Frame& frame);
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
   /// Whether `p[i]` names a coordinate of the axis; reports at the index that gives it when not.
   bool has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, const AxisValue& axis, Frame& frame);
-  /// The elements of a list or range; a lone value is a list of one. They count as steps: none, and a diagnostic, past the bound.
+  /// The elements of a list or range; a lone value is a list of one. They count as steps: none, and
+  /// a diagnostic, past the bound.
   Values elements(const Value& value, SourceRange range, const Frame& frame);
 
   // ---- places and failures
@@ -125,13 +132,15 @@ class Evaluator {
   void begin_independent() { broken_ = false; }
   /// Fails silently, because a value that failed before is needed here.
   void set_failed() { failed_ = broken_ = true; }
-  /// The requirement that ended a schedule or model most recently; the statements after it were not run.
+  /// The requirement that ended a schedule or model most recently; the statements after it were not
+  /// run.
   const ast::Stmt* failed_requirement() const { return failed_requirement_; }
   /// The expression of the innermost `return` that is being evaluated; null where none is.
   const ast::Expr* returning() const { return returning_; }
   /// Whether the body of a schedule, model or `def` is being run, and not only that of a train.
   bool in_function() const { return functions_ > 0; }
-  /// Runs a postponed part of a body, as if it were still there. Whether it succeeded; if not, unwinding has ended.
+  /// Runs a postponed part of a body, as if it were still there. Whether it succeeded; if not,
+  /// unwinding has ended.
   template <typename Body>
   bool run_postponed(bool in_function, const Body& body) {
     const bool skips = std::exchange(skips_statements, true);
@@ -144,7 +153,8 @@ class Evaluator {
     resume();
     return false;
   }
-  /// Ends unwinding, so that statements beside the failure are checked. False if evaluation cannot go on.
+  /// Ends unwinding, so that statements beside the failure are checked. False if evaluation cannot
+  /// go on.
   bool resume();
   /// Says how many diagnostics were not shown.
   void finish_reports();
@@ -168,10 +178,11 @@ class Evaluator {
   /// The devices whose order is elaborated, and the line that claims them.
   const DeviceSet* claim = nullptr;
   LocId claim_loc;
-  /// Set while the coordinates of a `rank` are elaborated that follow one with a reported cursor error: they would repeat it with their own
-  /// numbers.
+  /// Set while the coordinates of a `rank` are elaborated that follow one with a reported cursor
+  /// error: they would repeat it with their own numbers.
   bool cursors_reported = false;
-  /// Whether a statement that fails in the body being run is left out. Not in ranks and value functions: there each statement needs the others.
+  /// Whether a statement that fails in the body being run is left out. Not in ranks and value
+  /// functions: there each statement needs the others.
   bool skips_statements = false;
 
   /// The value of a param: an override, or its expression evaluated when it is first asked for.
@@ -181,7 +192,8 @@ class Evaluator {
   /// Receives the values of expressions; may be null.
   Observations* observations = nullptr;
   const tensor::Graph* observed_model = nullptr;
-  /// Strings given by `-D`: paths in them are relative to the working directory, others to the file that holds them.
+  /// Strings given by `-D`: paths in them are relative to the working directory, others to the file
+  /// that holds them.
   std::unordered_set<const std::string*> override_strings;
 
  private:
@@ -207,8 +219,8 @@ class Evaluator {
   };
   /// Counts the elements that `value` brings into a list.
   bool step_elements(const Value& value, SourceRange range, const Frame& frame);
-  /// Each iteration is at least one step, so a loop that is too long and cannot end earlier is refused before it runs: true, and a
-  /// diagnostic.
+  /// Each iteration is at least one step, so a loop that is too long and cannot end earlier is
+  /// refused before it runs: true, and a diagnostic.
   bool too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range, const Frame& frame);
   bool out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count);
   Value eval_node(const ast::Expr& expr, Frame& frame);
@@ -238,14 +250,16 @@ class Evaluator {
   Flow behind_loop(const ast::Stmt& loop, Flow flow, Frame& frame);
   Flow execute_call(const ast::ExprStmt& stmt, Frame& frame);
   Flow execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame);
-  /// After `stmt` failed: removes the values of the names it declares. False if the body cannot go on without it.
+  /// After `stmt` failed: removes the values of the names it declares. False if the body cannot go
+  /// on without it.
   bool leave_out(const ast::Stmt& stmt, Frame& frame);
   /// The sink for a failure at that place; an unread one if the place has reported it before.
   DiagnosticSink& sink_for(Code code, LocId loc);
   bool first_warning(Code code, LocId loc);
   Flow execute_require(const ast::RequireStmt& stmt, Frame& frame);
   void require_failed(const ast::RequireStmt& stmt, Frame& frame);
-  /// The sizes near those of the schedule or model being run at which its requirements hold; empty where none are known.
+  /// The sizes near those of the schedule or model being run at which its requirements hold; empty
+  /// where none are known.
   std::string legal_sizes(const Frame& frame) const;
 
   const sema::Program* program_;

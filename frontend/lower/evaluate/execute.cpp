@@ -40,7 +40,8 @@ Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
 }
 
 Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
-  // Orders are long, so the most frequent statements of ranks do not share the stack frames of the others.
+  // Orders are long, so the most frequent statements of ranks do not share the stack frames of the
+  // others.
   switch (stmt.kind) {
     case ast::StmtKind::step: rank->step(cast<ast::StepStmt>(stmt).step, frame); break;
     case ast::StmtKind::let: execute_let(cast<ast::LetStmt>(stmt), frame); break;
@@ -193,7 +194,8 @@ Flow Evaluator::execute_call(const ast::ExprStmt& stmt, Frame& frame) {
 }
 
 Flow Evaluator::execute_require(const ast::RequireStmt& stmt, Frame& frame) {
-  // Measures are known after planning, so each comparison that `and` joins is a requirement of its own.
+  // Measures are known after planning, so each comparison that `and` joins is a requirement of its
+  // own.
   const auto holds = [&](const auto& self, const ast::Expr& part) -> bool {
     const auto* both = llvm::dyn_cast<ast::BinaryExpr>(&part);
     if (both != nullptr && both->op == ast::BinaryOp::logical_and) return self(self, *both->left) && self(self, *both->right);

@@ -18,7 +18,8 @@ constexpr std::int64_t kFarAlone = 4096, kFarTogether = 48;
 using Number = std::optional<std::int64_t>;
 using Slots = std::vector<Number>;
 
-/// Evaluates the requirements of a body on integers, apart from the evaluator: no diagnostics, no steps.
+/// Evaluates the requirements of a body on integers, apart from the evaluator: no diagnostics, no
+/// steps.
 class Sizes {
  public:
   Sizes(const sema::Function& function, const Slots& given) : function_(function), given_(given) {

@@ -6,8 +6,8 @@
 //   seen.of(range)  ->  {"0", "1"}          // `r` in `rank r in pp`
 //   seen.of(range)  ->  {"f32[batch: 8*, dim: 64]"}
 //
-// Guarantees: the first kShown different values of an expression in the order of evaluation, and whether there were more; bounded work however often a
-// loop repeats.
+// Guarantees: the first kShown different values of an expression in the order of evaluation, and
+// whether there were more; bounded work however often a loop repeats.
 
 #include <cstdint>
 #include <map>
@@ -47,7 +47,8 @@ class Observations {
   };
 
   explicit Observations(FileId file) : file_(file) {}
-  /// Also observes the elements that the loops of a module leave to cursors; the module must outlive this.
+  /// Also observes the elements that the loops of a module leave to cursors; the module must
+  /// outlive this.
   explicit Observations(const ast::Module& of);
   Observations(FileId file, SourceRange asked) : file_(file), asked_(Asked{asked}) {}
 
@@ -56,7 +57,8 @@ class Observations {
   const std::optional<Asked>& asked() const { return asked_; }
   /// Null: it was not evaluated.
   const Seen* of(SourceRange range) const;
-  /// The operations of a loop whose cursors are observed after it, in text order; empty if not requested, or no longer.
+  /// The operations of a loop whose cursors are observed after it, in text order; empty if not
+  /// requested, or no longer.
   std::span<Left> left_behind(SourceRange loop);
   std::span<const Left> left_behind(SourceRange loop) const;
   static void note_left(Left& left, std::int64_t count);

@@ -1,7 +1,8 @@
 #pragma once
 // Values of the language during elaboration: the results of expressions of a `.pipe` program.
 //
-// Guarantees: cheap to copy (16 bytes of payload; lists, selectors and orders are shared and immutable).
+// Guarantees: cheap to copy (16 bytes of payload; lists, selectors and orders are shared and
+// immutable).
 
 #include <cstdint>
 #include <memory>
@@ -38,7 +39,8 @@ struct TensorValue {
   tensor::ValueId id;
 };
 
-/// A byte count, so that `8GiB` is not taken for a plain number where a number of elements is meant.
+/// A byte count, so that `8GiB` is not taken for a plain number where a number of elements is
+/// meant.
 struct ByteCount {
   std::int64_t bytes = 0;
 };

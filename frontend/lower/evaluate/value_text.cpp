@@ -47,7 +47,8 @@ std::string selector_as_written(const directive::Selector& selector, const Symbo
   return text;
 }
 
-/// `pp[1]`, `pp[1] dp[0]` do not exist as one primary: each fixed axis by itself, and the mesh where none is.
+/// `pp[1]`, `pp[1] dp[0]` do not exist as one primary: each fixed axis by itself, and the mesh
+/// where none is.
 std::string devices_as_written(const DeviceSet& set, const directive::Surroundings& around) {
   std::string text;
   for (std::size_t axis = 0; axis < set.at.size(); ++axis) {

@@ -31,7 +31,8 @@ bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {
   return false;
 }
 
-// ---- calls -----------------------------------------------------------------------------------------------------------
+// ---- calls
+// -----------------------------------------------------------------------------------------------------------
 
 Value ModelBuilder::call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame) {
   Evaluator& evaluator = state_->evaluator;
@@ -63,7 +64,8 @@ Flow ModelBuilder::region(const ast::RegionStmt& stmt, Frame& frame) {
   return flow;
 }
 
-// ---- leaves and losses -----------------------------------------------------------------------------------------------
+// ---- leaves and losses
+// -----------------------------------------------------------------------------------------------
 
 void ModelBuilder::input(const ast::InputStmt& stmt, Frame& frame) {
   Evaluator& evaluator = state_->evaluator;
@@ -161,7 +163,8 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
   }
 }
 
-// ---- operators -------------------------------------------------------------------------------------------------------
+// ---- operators
+// -------------------------------------------------------------------------------------------------------
 
 Value ModelBuilder::negate(const ast::UnaryExpr& expr, const Value& operand, Frame& frame) {
   state_->place(expr.range, frame);

@@ -17,12 +17,14 @@ bool means_classes(std::string_view extent);
 
 class ModelBuilder {
  public:
-  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`, which also replaces `own_dtype`,
-  /// the train's, if the model writes that out. With `data_failed` inputs have no values.
+  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from
+  /// `settings.dtype`, which also replaces `own_dtype`, the train's, if the model writes that out.
+  /// With `data_failed` inputs have no values.
   ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, tensor::DType own_dtype, bool data_failed);
   ~ModelBuilder();
 
-  /// Runs the outermost model of a train. False, and a diagnostic, when extents of its inputs are not known or its shapes disagree.
+  /// Runs the outermost model of a train. False, and a diagnostic, when extents of its inputs are
+  /// not known or its shapes disagree.
   bool build(const ast::CallExpr& call, Frame& frame);
   /// Whether the data gives values of every input; if not, a diagnostic has said so.
   bool data_fits() const;

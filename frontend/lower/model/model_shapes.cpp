@@ -89,7 +89,8 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
     for (const auto& [known, size] : data.extents) {
       if (known == name) extent = size;
     }
-    // A size beside the name, or the present value of the name: a parameter of the model, a dimension of an earlier input.
+    // A size beside the name, or the present value of the name: a parameter of the model, a
+    // dimension of an earlier input.
     const Value& known = frame.slots[dim.name.binding];
     if (dim.size || (!known.none() && name != batch)) {
       const std::int64_t written = dim.size ? evaluator.eval_int(*dim.size, frame) : evaluator.to_int(known);
@@ -140,7 +141,8 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
   return type;
 }
 
-/// The type of an input is known without values, and so are the types of the model's results. False when evaluation cannot go on.
+/// The type of an input is known without values, and so are the types of the model's results. False
+/// when evaluation cannot go on.
 bool ModelBuilder::State::go_on_without_data(bool broken_before) {
   data_fits = false;
   if (!evaluator.resume()) return false;
@@ -160,7 +162,8 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
     return false;
   }
   if (data.kind == directive::Data::Kind::arrays || type.dtype != tensor::DType::i64 || data.classes != 0) return true;
-  if (!without_classes.insert(&data).second) {  // one number is missing, however many inputs need it
+  // One number is missing, however many inputs need it.
+  if (!without_classes.insert(&data).second) {
     evaluator.set_failed();
     return false;
   }
@@ -172,7 +175,8 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
   return false;
 }
 
-/// The held-out program is the forward part of the same order, so its samples have the same extents and come in batches of the same size.
+/// The held-out program is the forward part of the same order, so its samples have the same extents
+/// and come in batches of the same size.
 bool ModelBuilder::State::held_out_fits(const ast::Param& param, const tensor::Type& type) {
   const directive::Data& held_out = *settings.held_out;
   const Symbol batch = evaluator.context().symbol("batch");

@@ -1,5 +1,6 @@
 #pragma once
-// The state of the model side of elaboration: the stack of model calls and the graph that they append to.
+// The state of the model side of elaboration: the stack of model calls and the graph that they
+// append to.
 
 #include <optional>
 #include <string>
@@ -16,11 +17,14 @@ namespace piper::lower {
 struct ModelCall {
   std::string path;    // `block.3.attention.0.`; empty for the outermost model
   RegionId region;     // invalid for the outermost model: its work is `model` itself
-  std::unordered_map<std::string, std::uint32_t> counters;           // calls, regions and losses by name
-  std::vector<std::pair<Symbol, Symbol>> to_caller;                  // dimension names that differ: callee's, caller's
+  // Calls, regions and losses by name.
+  std::unordered_map<std::string, std::uint32_t> counters;
+  // Dimension names that differ: callee's, caller's.
+  std::vector<std::pair<Symbol, Symbol>> to_caller;
 };
 
-/// A text about types for messages: without the mark of sample dimensions, which programs do not write.
+/// A text about types for messages: without the mark of sample dimensions, which programs do not
+/// write.
 std::string in_words_of_programs(std::string text);
 
 struct ModelBuilder::State {
@@ -38,24 +42,29 @@ struct ModelBuilder::State {
   bool gives_values(const directive::Data& data, std::string_view which, const ast::Param& param, const tensor::Type& type, Frame& frame);
   bool go_on_without_data(bool broken_before);
   bool held_out_fits(const ast::Param& param, const tensor::Type& type);
-  /// Gives dimension names of the callee's parameters their extents, and arguments the callee's names.
+  /// Gives dimension names of the callee's parameters their extents, and arguments the callee's
+  /// names.
   void bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller);
   /// The result of a model, in the caller's names, checked against the declared result.
   Value returned(const sema::Function& function, const Value& value, Frame& callee);
-  /// The result of a failed call, so that its caller can be checked: a value of the declared type if that is known.
+  /// The result of a failed call, so that its caller can be checked: a value of the declared type
+  /// if that is known.
   Value stand_in(const sema::Function& function, Frame& callee);
-  /// The element type that a written type such as `tensor[..]` or `i64[..]` means: the train's own one where it is lowered with another.
+  /// The element type that a written type such as `tensor[..]` or `i64[..]` means: the train's own
+  /// one where it is lowered with another.
   tensor::DType dtype_of(sema::Type type) const;
   bool fits(const tensor::Type& type) const;
   std::string show(tensor::ValueId value) const { return show(graph.type(value)); }
   std::string show(const tensor::Type& type) const { return in_words_of_programs(tensor::print(type, evaluator.context().symbols)); }
-  /// Warns if an element-wise operation makes all pairs: each operand has a dimension that the other lacks. A product of operands that share none is
-  /// an explicit outer product.
+  /// Warns if an element-wise operation makes all pairs: each operand has a dimension that the
+  /// other lacks. A product of operands that share none is an explicit outer product.
   void look_for_pairs(std::string_view operation, const ast::Expr& left, tensor::ValueId a, tensor::ValueId b, SourceRange range, const Frame& frame);
-  /// Warns if a product of two values with samples sums over more than one name: one of the names may be meant to be batched, but does not lead both
-  /// operands. A product with a weight gives no warning: it has no samples, and its names are summed.
+  /// Warns if a product of two values with samples sums over more than one name: one of the names
+  /// may be meant to be batched, but does not lead both operands. A product with a weight gives no
+  /// warning: it has no samples, and its names are summed.
   void look_for_sums(const ast::BinaryExpr& product, tensor::ValueId a, tensor::ValueId b, const Frame& frame);
-  /// Whether `x` has the dimensions that the arguments of a builtin name, and one if they name none; reports an error if it has not.
+  /// Whether `x` has the dimensions that the arguments of a builtin name, and one if they name
+  /// none; reports an error if it has not.
   bool has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame);
   /// The dimension that argument `param` of a builtin names; invalid when it is left out.
   Symbol dimension_argument(const ast::CallExpr& expr, std::size_t param) const;
@@ -63,16 +72,21 @@ struct ModelBuilder::State {
   Evaluator& evaluator;
   tensor::Graph& graph;
   const directive::Settings& settings;
-  const tensor::DType own_dtype;  // of the train; `settings.dtype` may replace it, where it is written out too
+  // of the train; `settings.dtype` may replace it, where it is written out too
+  const tensor::DType own_dtype;
   const bool data_failed;
   bool data_fits = true;          // gives values of every input
   tensor::Builder build;
   std::vector<ModelCall> calls;
   std::unordered_set<std::string> weights;
-  std::unordered_set<std::uint32_t> zero_extents;     // names of dimensions of inputs that are too small; reported
-  std::unordered_set<std::uint32_t> unknown_extents;  // names of dimensions of inputs without an extent; reported
-  std::unordered_set<std::uint32_t> differing_extents;  // names of dimensions of inputs that the data gives otherwise; reported
-  std::unordered_set<const directive::Data*> without_classes;  // though inputs need to know them; reported
+  // Names of dimensions of inputs that are too small; reported.
+  std::unordered_set<std::uint32_t> zero_extents;
+  // Names of dimensions of inputs without an extent; reported.
+  std::unordered_set<std::uint32_t> unknown_extents;
+  // Names of dimensions of inputs that the data gives otherwise; reported.
+  std::unordered_set<std::uint32_t> differing_extents;
+  // Though inputs need to know them; reported.
+  std::unordered_set<const directive::Data*> without_classes;
 };
 
 }  // namespace piper::lower

@@ -20,7 +20,8 @@ Covers covers_of(const directive::Selector& target, const directive::Selector& a
   for (const directive::Coordinate& c : target.coordinates) {
     if (&c == mine) continue;
     const bool is_dimension = !c.rest && std::find(dims.begin(), dims.end(), c.name) != dims.end();
-    if (!is_dimension && mine == nullptr) return Covers::no;  // the stages of a region of the model are known after the partition
+    // The stages of a region of the model are known after the partition.
+    if (!is_dimension && mine == nullptr) return Covers::no;
     if (is_dimension && c.all) continue;
     const directive::Coordinate* given = is_dimension ? coordinate(asked, c.name) : nullptr;
     const auto named = [&](std::uint32_t i) { return std::find(c.indices.begin(), c.indices.end(), i) != c.indices.end(); };

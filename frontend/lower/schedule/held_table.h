@@ -1,6 +1,6 @@
 #pragma once
-// The indices of a partition's parts that a device set holds, by the places of a schedule. Built once for all ranks that ask for the same work, because each of
-// P ranks would look at P places.
+// The indices of a partition's parts that a device set holds, by the places of a schedule. Built
+// once for all ranks that ask for the same work, because each of P ranks would look at P places.
 //
 //   HeldTable table(asked, made, places, dims, sets);
 //   table.held(devices, depth).indices   ->   {0, 4}
@@ -22,14 +22,17 @@ class HeldTable {
   struct Placed {
     const directive::Place* place;
     const directive::Selector* target;
-    const directive::Coordinate* indices;  // of the partition's parts; null if the target names none
+    // of the partition's parts; null if the target names none
+    const directive::Coordinate* indices;
     Covers covers;
     Symbol part;  // on which it depends; none: the pass
   };
   struct Held {
     std::vector<std::uint32_t> indices;       // ascending
-    const Placed* depends = nullptr;          // the devices of an index depend on this line: there is no result
-    const directive::Place* outer = nullptr;  // the first applied line of another depth than `depth`
+    // The devices of an index depend on this line: there is no result.
+    const Placed* depends = nullptr;
+    // The first applied line of another depth than `depth`.
+    const directive::Place* outer = nullptr;
     std::size_t looked_at = 0;                // indices
   };
 
@@ -42,7 +45,8 @@ class HeldTable {
 
  private:
   std::vector<Placed> placed_;                      // by descending precedence
-  std::vector<std::vector<std::uint32_t>> chains_;  // by index: positions in `placed_`, up to the first that places all of it
+  // By index: positions in `placed_`, up to the first that places all of it.
+  std::vector<std::vector<std::uint32_t>> chains_;
   DeviceSetIndex indices_;                          // by each set of their chains
   const DeviceSetTable* sets_;
   Symbol partition_name_;

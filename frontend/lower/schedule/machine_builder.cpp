@@ -19,7 +19,8 @@ void MachineBuilder::line(const ast::SettingStmt& stmt, Frame& frame) {
   }
   const MachineLink* link = value.shared<MachineLink>();
   const auto axis = std::find_if(machine_.axes.begin(), machine_.axes.end(), [&](const Machine::Axis& each) { return each.name == pair.name.name; });
-  if (link == nullptr || axis == machine_.axes.end()) return evaluator_.set_failed();  // refused by the analysis
+  // Refused by the analysis.
+  if (link == nullptr || axis == machine_.axes.end()) return evaluator_.set_failed();
   if (link->shared > 1 && !link_group(machine_.axes, link->shared)) {
     evaluator_.fail(Code::link_shared_unevenly, pair.range, frame, "`{}` neighbours of the mesh {} do not form a grid of it, so the devices of one link would differ from those of another",
                     link->shared, machine_.mesh_text())

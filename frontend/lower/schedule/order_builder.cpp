@@ -8,7 +8,8 @@ namespace piper::lower {
 
 using llvm::dyn_cast;
 
-// ---- ranks -----------------------------------------------------------------------------------------------------------
+// ---- ranks
+// -----------------------------------------------------------------------------------------------------------
 
 void OrderBuilder::rank(const ast::RankStmt& stmt, Frame& frame) {
   DeviceSet claim{std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)};
@@ -45,7 +46,8 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
     const Value base = evaluator_->eval(some ? *some->base : *bound.values, frame);
     const AxisValue* axis = base.get<AxisValue>();
     if (!axis) return evaluator_->set_failed();
-    std::vector<std::pair<std::int64_t, const ast::Expr*>> coordinates;  // each with the expression that gives it
+    // Each with the expression that gives it.
+    std::vector<std::pair<std::int64_t, const ast::Expr*>> coordinates;
     const auto add = [&](const Value& values, const ast::Expr& from) {
       for (const Value& value : evaluator_->elements(values, from.range, frame)) coordinates.emplace_back(evaluator_->to_int(value), &from);
     };
@@ -93,7 +95,8 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   value_.order.ranks.push_back(steps);
 }
 
-// ---- steps -----------------------------------------------------------------------------------------------------------
+// ---- steps
+// -----------------------------------------------------------------------------------------------------------
 
 std::uint32_t RankBuilder::emit(Pass pass, std::span<const Element> elements, directive::CommClass part, LocId loc) {
   order_->steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_->ops.size()), static_cast<std::uint32_t>(elements.size()), loc});
@@ -125,7 +128,8 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
     return 0;
   }
   const Element element = list[next];
-  if (op.pass == Pass::R) return emit(op.pass, element, loc);  // of the instance that the next backward takes
+  // of the instance that the next backward takes
+  if (op.pass == Pass::R) return emit(op.pass, element, loc);
   ++next;
   if (op.pass == Pass::BI) {
     if (in_slot_) {
@@ -214,7 +218,8 @@ void RankBuilder::step(const ast::Step& step, Frame& frame) {
   if (!evaluator_->failed()) lists_.back().push_back(id);
 }
 
-// ---- slots -----------------------------------------------------------------------------------------------------------
+// ---- slots
+// -----------------------------------------------------------------------------------------------------------
 
 void RankBuilder::at(const ast::AtStmt& stmt, Frame& frame) {
   const std::int64_t slot = evaluator_->eval_int(*stmt.slot, frame);

@@ -1,4 +1,5 @@
-// Cursors of a rank: the operations they walk through, and the queue of weight gradients that `BI` leaves for `BW`.
+// Cursors of a rank: the operations they walk through, and the queue of weight gradients that `BI`
+// leaves for `BW`.
 
 #include <algorithm>
 #include <tuple>
@@ -8,7 +9,8 @@
 
 namespace piper::lower {
 
-// ---- elements: the coordinates of one operation -----------------------------------------------------------------------
+// ---- elements: the coordinates of one operation
+// -----------------------------------------------------------------------
 
 bool RankBuilder::less(const Element& a, const Element& b) const {
   // A selector is a conjunction: the order of its coordinates does not matter.
@@ -83,7 +85,8 @@ std::vector<RankBuilder::Element> RankBuilder::expand(const ast::Expr& expr, Fra
   return elements;
 }
 
-// ---- cursors ---------------------------------------------------------------------------------------------------------
+// ---- cursors
+// ---------------------------------------------------------------------------------------------------------
 
 void RankBuilder::cursor(const ast::CursorStmt& stmt, Frame& frame) {
   Cursor cursor;
@@ -127,7 +130,8 @@ std::int64_t RankBuilder::left(const ast::OpExpr& op, Frame& frame) {
   return cursor.pending;
 }
 
-// ---- the queue of pending weight gradients ---------------------------------------------------------------------------
+// ---- the queue of pending weight gradients
+// ---------------------------------------------------------------------------
 
 void RankBuilder::enqueue(Element element, std::int32_t cursor, LocId loc) {
   if (cursor >= 0) {

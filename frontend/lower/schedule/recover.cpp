@@ -1,5 +1,5 @@
-// Recovery after a failure: the statement that is left out, the names that lose their values, the diagnostics that are reported or
-// only counted.
+// Recovery after a failure: the statement that is left out, the names that lose their values, the
+// diagnostics that are reported or only counted.
 
 #include <algorithm>
 
@@ -17,12 +17,14 @@ constexpr std::uint64_t kStepsOfFailure = 5000;
 /// The deepest call of a location and the place in it: the same in each iteration of a loop.
 SourceRange place_of(const LocationTable& locations, LocId loc) { return loc.valid() ? locations.range(loc) : SourceRange(); }
 
-/// Follows from how often a cursor was read, so ranks that run one body disagree in their numbers about one mistake.
+/// Follows from how often a cursor was read, so ranks that run one body disagree in their numbers
+/// about one mistake.
 bool counts_operations(Code code) {
   return code == Code::cursor_exhausted || code == Code::cursor_not_used_up || code == Code::no_pending_gradient || code == Code::weight_gradients_left;
 }
 
-/// Calls `give` with the slot of every name of the function's frame that running `stmt` gives a value.
+/// Calls `give` with the slot of every name of the function's frame that running `stmt` gives a
+/// value.
 template <typename Give>
 void names_given(const ast::Stmt& stmt, const Give& give) {
   const auto block = [&](const ast::Block& body) {
@@ -116,7 +118,8 @@ bool ScheduleBuilder::setting_failed(std::string_view name) const {
 
 bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
   if (!skips_statements || abandons_ || !resume()) return false;
-  // A requirement of a schedule or model applies to all of it: if it fails, the rest is not checked.
+  // A requirement of a schedule or model applies to all of it: if it fails, the rest is not
+  // checked.
   if (stmt.kind == ast::StmtKind::require && functions_ > 0) {
     abandons_ = true;
     failed_requirement_ = &stmt;
@@ -127,7 +130,8 @@ bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
     return false;
   }
   names_given(stmt, [&](const ast::Identifier& name) {
-    if (name.binding != ast::kUnbound) frame.slots[name.binding] = Value();  // a name that the analysis did not find is given nothing
+    // A name that the analysis did not find is given nothing.
+    if (name.binding != ast::kUnbound) frame.slots[name.binding] = Value();
   });
   if (schedule != nullptr) schedule->note_missing(stmt);
   return true;

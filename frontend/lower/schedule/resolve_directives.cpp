@@ -1,5 +1,7 @@
-// Directives beside a schedule's own: `partition` and `split` of the caller replace the callee's if the extents agree. The pass that places work decides which
-// `place` applies (passes/transform/place.cpp), because the targets of a line depend on the model. Orders: resolve_orders.cpp.
+// Directives beside a schedule's own: `partition` and `split` of the caller replace the callee's if
+// the extents agree. The pass that places work decides which `place` applies
+// (passes/transform/place.cpp), because the targets of a line depend on the model. Orders:
+// resolve_orders.cpp.
 
 #include <algorithm>
 
@@ -39,7 +41,8 @@ void ScheduleBuilder::resolve_partitions() {
       const std::string_view name = evaluator_->context().text(a->into.name);
       const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
       const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
-      if (outer_is_a == outer_is_b) continue;  // in one body, or in two that do not call each other: the passes refuse it
+      // In one body, or in two that do not call each other: the passes refuse it.
+      if (outer_is_a == outer_is_b) continue;
       const directive::Partition& outer = outer_is_a ? *a : *b;
       const directive::Partition& inner = outer_is_a ? *b : *a;
       if (outer.into.extent != inner.into.extent) {

@@ -1,4 +1,5 @@
-// Orders, evaluated after the placement is known: they may ask for the work of a rank, and an order beside a schedule's call replaces the schedule's own.
+// Orders, evaluated after the placement is known: they may ask for the work of a rank, and an order
+// beside a schedule's call replaces the schedule's own.
 
 #include <algorithm>
 
@@ -45,7 +46,8 @@ void ScheduleBuilder::leave_out_claimed(OrderValue& value) const {
 }
 
 std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& stmt, Frame& frame) {
-  // An order walks through the parts of partitions and splits: without their extents its errors would be consequences.
+  // An order walks through the parts of partitions and splits: without their extents its errors
+  // would be consequences.
   if (lacks_extents_) evaluator_->set_failed();
   if (evaluator_->failed()) return std::nullopt;
   OrderValue value;
@@ -96,7 +98,8 @@ void ScheduleBuilder::evaluate_orders() {
     std::optional<OrderValue> value;
     if (!evaluator_->run_postponed(order.in_function, [&] { value = evaluate_order(*order.stmt, order.frame); })) {
       note_missing(*order.stmt);
-      note_claim({std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)});  // any of them
+      // Any of them.
+      note_claim({std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)});
     }
     if (value) {
       const bool stands_alone = std::none_of(claims_.begin(), claims_.end(), [&](const auto& outer) { return outer.first != entry.scope && encloses(outer.first, entry.scope); });

@@ -14,21 +14,27 @@ using llvm::cast;
 
 namespace {
 
-/// Stages times microbatches. Each is several operations, messages and buffers, which take some kilobytes together.
+/// Stages times microbatches. Each is several operations, messages and buffers, which take some
+/// kilobytes together.
 constexpr std::uint64_t kMaxInstances = 1u << 19;
-constexpr std::uint64_t kUncountedInstances = std::uint64_t{1} << 32;  // no product of two such overflows
+// No product of two such overflows.
+constexpr std::uint64_t kUncountedInstances = std::uint64_t{1} << 32;
 
 }  // namespace
 
 void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
   switch (stmt.kind) {
+    // clang-format off
     case ast::StmtKind::directive: return line(cast<ast::DirectiveStmt>(stmt), frame);
     case ast::StmtKind::order: return order(cast<ast::OrderStmt>(stmt), frame);
     case ast::StmtKind::setting: return setting(cast<ast::SettingStmt>(stmt), frame);
-    case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var: case ast::StmtKind::assign: case ast::StmtKind::expr:
-    case ast::StmtKind::for_loop: case ast::StmtKind::repeat: case ast::StmtKind::conditional: case ast::StmtKind::return_value:
-    case ast::StmtKind::require: case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss:
-    case ast::StmtKind::rank: case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
+    case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var:
+    case ast::StmtKind::assign: case ast::StmtKind::expr: case ast::StmtKind::for_loop:
+    case ast::StmtKind::repeat: case ast::StmtKind::conditional: case ast::StmtKind::return_value:
+    case ast::StmtKind::require: case ast::StmtKind::input: case ast::StmtKind::weight:
+    case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::rank:
+    case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
+    // clang-format on
       evaluator_->set_failed();  // refused by the analysis
   }
 }

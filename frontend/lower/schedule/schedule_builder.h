@@ -1,5 +1,6 @@
 #pragma once
-// The schedule side of elaboration: directives and settings of a train or schedule, orders and their ranks.
+// The schedule side of elaboration: directives and settings of a train or schedule, orders and
+// their ranks.
 
 #include <algorithm>
 #include <cstdint>
@@ -26,19 +27,23 @@ class ScheduleBuilder {
   void require(directive::Require require);
   /// A schedule called as a statement.
   void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
-  /// Resolves directives beside a schedule's own (grammar/README.md section 6), evaluates the orders, which may ask for the final
-  /// placement, and fills the strategy.
+  /// Resolves directives beside a schedule's own (grammar/README.md section 6), evaluates the
+  /// orders, which may ask for the final placement, and fills the strategy.
   void finish();
-  /// `held(stage, p[r])`: the indices of a partition's parts placed on any of these devices, ascending.
+  /// `held(stage, p[r])`: the indices of a partition's parts placed on any of these devices,
+  /// ascending.
   Value held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices, Frame& frame);
-  /// Whether an order beside the call that led to the order being evaluated claims all of these devices.
+  /// Whether an order beside the call that led to the order being evaluated claims all of these
+  /// devices.
   bool claimed_beside(const DeviceSet& claim) const;
   /// The order being evaluated claims these devices.
   void note_claim(const DeviceSet& claim);
-  /// A placement that `held` has read for the rank and that is outside the body of its order; invalid if there is none.
+  /// A placement that `held` has read for the rank and that is outside the body of its order;
+  /// invalid if there is none.
   LocId held_beside() const { return held_beside_; }
   void begin_rank() { held_beside_ = {}; }
-  /// Records that a statement is left out. Effects of its names are recorded where the names are used.
+  /// Records that a statement is left out. Effects of its names are recorded where the names are
+  /// used.
   void note_missing(const ast::Stmt& stmt);
   /// Whether the setting was written, perhaps wrongly, and failed: the default does not replace it.
   bool setting_failed(std::string_view name) const;
@@ -62,7 +67,8 @@ class ScheduleBuilder {
   void add(directive::Directive directive) {
     if (!evaluator_->failed()) entries_.push_back({std::move(directive), scope_});
   }
-  /// Whether scope `outer` contains the call that led to `inner`, directly or through further calls.
+  /// Whether scope `outer` contains the call that led to `inner`, directly or through further
+  /// calls.
   bool encloses(std::uint32_t outer, std::uint32_t inner) const;
   /// The number of nested calls of schedules that lead to the scope.
   std::uint32_t depth(std::uint32_t scope) const;
@@ -71,7 +77,8 @@ class ScheduleBuilder {
   /// Outer ones first, so that their claims are known.
   void evaluate_orders();
   std::optional<OrderValue> evaluate_order(const ast::OrderStmt& stmt, Frame& frame);
-  /// The table of the work that a `held` asks for; null, and a diagnostic, if no partition makes it.
+  /// The table of the work that a `held` asks for; null, and a diagnostic, if no partition makes
+  /// it.
   const HeldTable* held_table(const ast::CallExpr& call, const directive::Selector& work, Frame& frame);
   void leave_out_claimed(OrderValue& value) const;
   /// The value; reports one outside of the number's range.
@@ -106,12 +113,14 @@ class ScheduleBuilder {
   directive::Strategy* strategy_;
   std::vector<Entry> entries_;
   std::vector<PostponedOrder> orders_;
-  std::map<std::uint32_t, DeviceSetIndex> claims_;  // of the orders evaluated so far, by their scope
+  // of the orders evaluated so far, by their scope
+  std::map<std::uint32_t, DeviceSetIndex> claims_;
   std::map<std::string, HeldTable> held_;           // by requested work, while orders are evaluated
   const PostponedOrder* evaluating_ = nullptr;
   LocId held_beside_;
   Instances instances_;
-  std::vector<std::uint32_t> parents_ = {0};  // by scope: the scope of the call; scope 0 is the train, or the schedule shown by itself
+  // By scope: the scope of the call; scope 0 is the train, or the schedule shown by itself.
+  std::vector<std::uint32_t> parents_ = {0};
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` has an illegal extent; reported
   bool lacks_places_ = false;   // a statement that places work is left out
@@ -149,7 +158,8 @@ class RankBuilder {
   void at(const ast::AtStmt& stmt, Frame& frame);
   /// `left(F a)`, `left(BW)`.
   std::int64_t left(const ast::OpExpr& op, Frame& frame);
-  /// Ends the rank: everything used up, slots in order. The top-level steps are in Order::children then.
+  /// Ends the rank: everything used up, slots in order. The top-level steps are in Order::children
+  /// then.
   void finish(Frame& frame, directive::RankSteps& rank);
   /// The pending weight gradients of BI, oldest first.
   std::vector<directive::OrderOp> pending() const;
@@ -202,7 +212,8 @@ class RankBuilder {
   Element take(Queued& queued);
   /// Takes the pending weight gradient of these coordinates; false when there is none.
   bool take_same(const Element& element);
-  /// A pending weight gradient with more or fewer coordinates than these and none that differs; null if there is none.
+  /// A pending weight gradient with more or fewer coordinates than these and none that differs;
+  /// null if there is none.
   const Queued* pending_that_meets(const Element& element) const;
   std::optional<Element> take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
   void fail_nothing_pending(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
@@ -229,8 +240,10 @@ class RankBuilder {
   std::vector<Cursor> cursors_;
   std::vector<Queued> queue_;
   std::size_t queue_head_ = 0;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> queued_by_key_;  // positions in queue_ of equal elements, ascending
-  std::uint32_t num_keyed_ = 0;  // of queue_: cursors take from their own lists, so keys are made when an element is asked for
+  // Positions in queue_ of equal elements, ascending.
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> queued_by_key_;
+  // of queue_: cursors take from their own lists, so keys are made when an element is asked for
+  std::uint32_t num_keyed_ = 0;
   std::int64_t pending_ = 0;                       // not taken
   std::vector<std::vector<std::uint32_t>> lists_;  // open step lists, the innermost last
   std::vector<Slot> slots_;

@@ -32,7 +32,8 @@ TEST(Layouts, EqualOnesHaveOneId) {
   EXPECT_TRUE(all.of({}).replicated());
   EXPECT_TRUE(all.of({{"dp", {}}}).replicated());
   EXPECT_EQ(all.of({{"tp", heads}, {"dp", batch}}), all.of({{"dp", batch}, {"tp", heads}}));
-  EXPECT_NE(all.of({{"tp", batch}, {"dp", batch}}), all.of({{"dp", batch}, {"tp", batch}}));  // which one is outermost
+  // Which one is outermost.
+  EXPECT_NE(all.of({{"tp", batch}, {"dp", batch}}), all.of({{"dp", batch}, {"tp", batch}}));
   EXPECT_NE(all.of({{"tp", AxisLayout::flat_sharded()}, {"dp", AxisLayout::flat_sharded()}}), all.of({{"dp", AxisLayout::flat_sharded()}, {"tp", AxisLayout::flat_sharded()}}));
   EXPECT_EQ(all.of({{"tp", AxisLayout::partial()}, {"dp", AxisLayout::partial()}}), all.of({{"dp", AxisLayout::partial()}, {"tp", AxisLayout::partial()}}));
 }

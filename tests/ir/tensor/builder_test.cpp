@@ -1,4 +1,5 @@
-// The builder: products and their memory order, names, refusals that append nothing; and guarantees of symbols and regions.
+// The builder: products and their memory order, names, refusals that append nothing; and guarantees
+// of symbols and regions.
 
 #include "ir/tensor/builder.h"
 
@@ -44,7 +45,8 @@ TEST_F(TensorBuilder, ProductsThatSumNothingAreRefused) {
   EXPECT_TRUE(graph.nodes().empty());
 }
 
-/// Any two operands that share dimensions: the product is right, whatever their memory order, and lies as a product needs it.
+/// Any two operands that share dimensions: the product is right, whatever their memory order, and
+/// lies as a product needs it.
 TEST_F(TensorBuilder, RandomProductsComputeTheSumOverTheNames) {
   for_each_case(200, [&](Random& random) {
     Context fresh;

@@ -1,4 +1,5 @@
-// Layout, sampling and cost of every op: the rules are compared with the results of sharding the operands.
+// Layout, sampling and cost of every op: the rules are compared with the results of sharding the
+// operands.
 
 #include <gtest/gtest.h>
 
